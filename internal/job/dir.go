@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import "path"
+
+// Root is where the runner keeps itself and its jobs, below the login user's home on a node. Mode 0700.
+const Root = ".ocihpc"
+
+// Dir is the directory of one job on the head node. Paths use slashes: they are the node's.
+type Dir string
+
+// DirOf gives the directory of the job with this key, relative to the login user's home.
+func DirOf(key string) Dir { return Dir(path.Join(Root, "jobs", key)) }
+
+// File names in a job directory.
+func (d Dir) Job() string    { return path.Join(string(d), "job.json") }
+func (d Dir) Events() string { return path.Join(string(d), "events.ndjson") }
+func (d Dir) Log() string    { return path.Join(string(d), "runner.log") }
+func (d Dir) Result() string { return path.Join(string(d), "result.json") }
+
+// Exit holds the runner's exit status; it is written last, so its presence means that the job is over.
+func (d Dir) Exit() string { return path.Join(string(d), "exit") }
+
+// PID holds the process id of the runner that works on the job.
+func (d Dir) PID() string { return path.Join(string(d), "pid") }
+
+// Key is the private key by which the head node reaches the others; mode 0600, gone when the job is over.
+func (d Dir) Key() string { return path.Join(string(d), "id_ed25519") }
+
+// Socket is where `ocihpc-runner rsh` asks the running job for a command on another node.
+func (d Dir) Socket() string { return path.Join(string(d), "rsh.sock") }

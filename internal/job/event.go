@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import "time"
+
+// EventType says what an event reports.
+type EventType string
+
+// Event types. A stream starts with EventStarted and ends with EventResult.
+const (
+	EventStarted       EventType = "started"
+	EventPhaseStarted  EventType = "phase_started"
+	EventPhaseFinished EventType = "phase_finished"
+	EventNode          EventType = "node"   // something about one node
+	EventOutput        EventType = "output" // a line that a program printed
+	EventResult        EventType = "result"
+)
+
+// Phase of a job, in order.
+type Phase string
+
+// Phases.
+const (
+	PhaseConnect   Phase = "connect"   // reach every node, put the runner there
+	PhaseCheck     Phase = "check"     // facts and checks, all nodes in parallel
+	PhaseEachNode  Phase = "each_node" // nccl-tests on each node alone
+	PhaseAllNodes  Phase = "all_nodes" // nccl-tests over all nodes
+	PhaseFinishing Phase = "finishing" // close connections, write the result
+)
+
+// Event is one line of the NDJSON stream.
+type Event struct {
+	Time  time.Time `json:"time"`
+	Type  EventType `json:"type"`
+	Phase Phase     `json:"phase,omitempty"`
+	// Node is the name of the node that the event is about, if it is about one.
+	Node    string  `json:"node,omitempty"`
+	Outcome Outcome `json:"outcome,omitempty"`
+	Message string  `json:"message,omitempty"`
+	// Done and Total count nodes or rows within the phase.
+	Done   int     `json:"done,omitempty"`
+	Total  int     `json:"total,omitempty"`
+	Result *Result `json:"result,omitempty"`
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MPL-2.0
+
+// Package job is the contract between whoever asks for work on nodes (the Terraform provider, a CI job,
+// a person at a shell) and ocihpc-runner, which does it: a [Job] goes in, a stream of [Event] comes
+// back, and the last event carries the [Result].
+//
+// Units are in the names: _bytes, _seconds, _us (microseconds), _gb_per_s (10^9 bytes per second).
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// Version of the contract. A runner refuses a job of another version.
+const Version = 1
+
+// Job is everything that the runner needs to know. It holds no secret: the private key that the head
+// node uses to reach the others is a file beside it (see [Dir]).
+type Job struct {
+	Version int `json:"version"`
+
+	// Nodes to work on; the first one is the head node, where the runner runs.
+	Nodes []Node `json:"nodes"`
+	SSH   SSH    `json:"ssh"`
+
+	// Shape is the OCI shape of every node, such as BM.GPU4.8. Empty means unknown: nothing is taken
+	// from the shape catalog, and checks that need it say that they cannot tell.
+	Shape string `json:"shape,omitempty"`
+
+	Checks    Checks     `json:"checks"`
+	Benchmark *Benchmark `json:"benchmark,omitempty"`
+
+	// Triggers are the user's own reasons to run again. They only take part in the key.
+	Triggers map[string]string `json:"triggers,omitempty"`
+
+	// TimeoutSeconds bounds the whole job.
+	TimeoutSeconds int `json:"timeout_seconds"`
+}
+
+// Node is one host.
+type Node struct {
+	// ID is the instance's OCID where there is one. It tells a replaced node from the one before it.
+	ID string `json:"id,omitempty"`
+	// Name is what people call the node: its host name or display name.
+	Name string `json:"name"`
+	// Address is the IP address or DNS name by which the head node and MPI reach it.
+	Address string `json:"address"`
+	// HostKey is the SSH host key that the node must show, as in known_hosts: "ssh-ed25519 AAAA…".
+	HostKey string `json:"host_key"`
+}
+
+// SSH says how the head node logs in to every node.
+type SSH struct {
+	User string `json:"user"`
+	Port int    `json:"port"`
+}
+
+// Checks says what is expected of each node before anything is measured. Empty fields are not checked.
+type Checks struct {
+	// Timezone in the IANA form, such as Asia/Tokyo.
+	Timezone string `json:"timezone,omitempty"`
+	// Mounts that must be mounted, such as /mnt/localdisk.
+	Mounts []string `json:"mounts,omitempty"`
+	// FirewallOff asks that no host firewall filters between the nodes.
+	FirewallOff bool `json:"firewall_off,omitempty"`
+	// CloudInitWaitSeconds is how long to wait for cloud-init to finish.
+	CloudInitWaitSeconds int `json:"cloud_init_wait_seconds"`
+}
+
+// Benchmark asks for nccl-tests: first each node alone, then all nodes together.
+type Benchmark struct {
+	// Collective such as all_reduce.
+	Collective string `json:"collective"`
+	// MinSizeBytes and MaxSizeBytes bound the message sizes; each is the one before times StepFactor.
+	MinSizeBytes int64 `json:"min_size_bytes"`
+	MaxSizeBytes int64 `json:"max_size_bytes"`
+	StepFactor   int   `json:"step_factor"`
+	// DataType and RedOp in nccl-tests' words, such as float and sum.
+	DataType string `json:"data_type"`
+	RedOp    string `json:"redop"`
+
+	Iterations       int `json:"iterations"`
+	WarmupIterations int `json:"warmup_iterations"`
+
+	// GPUsPerNode is the number of ranks a node; 0 means as many as the node shows.
+	GPUsPerNode int `json:"gpus_per_node,omitempty"`
+	// NCCLTestsDir holds all_reduce_perf and the others; empty means the known places and PATH.
+	NCCLTestsDir string `json:"nccl_tests_dir,omitempty"`
+	// Environment overrides what the shape catalog sets for NCCL, UCX and MPI.
+	Environment map[string]string `json:"environment,omitempty"`
+	// Expect judges the run over all nodes; ExpectPerNode judges each node alone.
+	Expect        Expectation `json:"expect"`
+	ExpectPerNode Expectation `json:"expect_per_node"`
+	// TimeoutSeconds bounds one nccl-tests run.
+	TimeoutSeconds int `json:"timeout_seconds"`
+}
+
+// Expectation is what a report is judged by. Correct results (no wrong value) and the right number of
+// ranks and hosts are always expected.
+type Expectation struct {
+	// MinBusbwGBPerS is the least bus bandwidth; nil means that bandwidth is reported, not judged.
+	MinBusbwGBPerS *float64 `json:"min_busbw_gb_per_s,omitempty"`
+	// AtLeastBytes: only sizes from here on are judged by MinBusbwGBPerS. 0 means only the largest.
+	AtLeastBytes int64 `json:"at_least_bytes,omitempty"`
+}
+
+// Key identifies the work: two jobs with the same nodes, parameters and triggers have the same key. It
+// names the job's directory, so that a second request finds the first one's run. The expectations are
+// part of it; the time limits are not.
+func (j Job) Key() string {
+	j.TimeoutSeconds = 0
+	j.Checks.CloudInitWaitSeconds = 0
+	if j.Benchmark != nil {
+		benchmark := *j.Benchmark
+		benchmark.TimeoutSeconds = 0
+		j.Benchmark = &benchmark
+	}
+	text, err := json.Marshal(j)
+	if err != nil { // Job holds only types that always encode.
+		panic(fmt.Sprintf("job: encode: %v", err))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}

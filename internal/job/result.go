@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import "time"
+
+// Outcome of a job, a check or a measurement. "Could not run" is never "too slow".
+type Outcome string
+
+// Outcomes.
+const (
+	Pass        Outcome = "pass"
+	Warn        Outcome = "warn"
+	Fail        Outcome = "fail"
+	CouldNotRun Outcome = "could_not_run"
+	CannotTell  Outcome = "cannot_tell" // a check that lacks what it would need
+)
+
+// Result is what came of a job.
+type Result struct {
+	Version int    `json:"version"`
+	Key     string `json:"key"`
+	// Outcome is Pass, Warn, Fail or CouldNotRun; the worst of what is below.
+	Outcome Outcome `json:"outcome"`
+	// Failure says in words why Outcome is not Pass; nil when it is.
+	Failure    *Failure      `json:"failure,omitempty"`
+	StartedAt  time.Time     `json:"started_at"`
+	FinishedAt time.Time     `json:"finished_at"`
+	Nodes      []NodeResult  `json:"nodes"`
+	Runs       []Measurement `json:"runs"`
+}
+
+// Failure is the reason for an outcome, for people.
+type Failure struct {
+	// Kind is a stable word: unreachable, host_key_changed, check_failed, wrong_results, too_slow,
+	// wrong_ranks, timeout, cancelled, nccl_tests_missing, mpi_missing, cuda_error, nccl_error, crashed …
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	// Node where it happened, if it was one.
+	Node string `json:"node,omitempty"`
+	// Advice is what to do next.
+	Advice string `json:"advice,omitempty"`
+}
+
+// NodeResult is what was found on one node.
+type NodeResult struct {
+	Name    string  `json:"name"`
+	Address string  `json:"address"`
+	Facts   *Facts  `json:"facts,omitempty"` // nil when the node could not be asked
+	Checks  []Check `json:"checks"`
+}
+
+// Facts of a node, as it reports them itself.
+type Facts struct {
+	Hostname       string   `json:"hostname"`
+	OS             string   `json:"os"`
+	Kernel         string   `json:"kernel"`
+	Arch           string   `json:"arch"`
+	Timezone       string   `json:"timezone"`
+	CloudInit      string   `json:"cloud_init"` // cloud-init's own status word; empty without cloud-init
+	GPUs           []GPU    `json:"gpus"`
+	DriverVersion  string   `json:"driver_version"`
+	NetworkCIDR    string   `json:"network_cidr"` // network of the node's address, such as 10.0.1.0/24
+	Mounts         []string `json:"mounts"`
+	OpenMPIVersion string   `json:"open_mpi_version"`
+	NCCLTestsDir   string   `json:"nccl_tests_dir"`
+	// Unknown lists the facts that could not be read, each with the reason.
+	Unknown map[string]string `json:"unknown,omitempty"`
+}
+
+// GPU as nvidia-smi shows it.
+type GPU struct {
+	Index       int    `json:"index"`
+	Name        string `json:"name"`
+	UUID        string `json:"uuid"`
+	MemoryBytes int64  `json:"memory_bytes"`
+}
+
+// Check is one thing that was looked at on a node.
+type Check struct {
+	// Name is a stable word such as gpu_count.
+	Name    string  `json:"name"`
+	Outcome Outcome `json:"outcome"`
+	// Message says what was found and what was expected.
+	Message string `json:"message"`
+	Advice  string `json:"advice,omitempty"`
+}
+
+// Scope of a measurement.
+type Scope string
+
+// Scopes.
+const (
+	ScopeNode Scope = "node" // one node alone
+	ScopeAll  Scope = "all"  // all nodes together
+)
+
+// Measurement is one nccl-tests run and what it was judged to be.
+type Measurement struct {
+	Scope   Scope    `json:"scope"`
+	Nodes   []string `json:"nodes"` // names
+	Outcome Outcome  `json:"outcome"`
+	Failure *Failure `json:"failure,omitempty"`
+	Report  *Report  `json:"report,omitempty"`
+	// Command and Environment as they were really used.
+	Command     []string          `json:"command"`
+	Environment map[string]string `json:"environment"`
+	ExitStatus  int               `json:"exit_status"` // -1 when it never ended by itself
+	Seconds     float64           `json:"seconds"`
+	// LogSHA256 is the digest of the raw output, kept in the job directory as LogFile.
+	LogFile   string `json:"log_file"`
+	LogSHA256 string `json:"log_sha256"`
+}
+
+// PeakBusbw gives the report's best bus bandwidth over rows and placements, and the size at which it was
+// reached; ok is false when no row has one.
+func (r *Report) PeakBusbw() (gbPerS float64, sizeBytes int64, ok bool) {
+	for _, row := range r.Rows {
+		for _, half := range []*Placement{row.OutOfPlace, row.InPlace} {
+			if half == nil || half.BusbwGBPerS == nil {
+				continue
+			}
+			if !ok || *half.BusbwGBPerS > gbPerS {
+				gbPerS, sizeBytes, ok = *half.BusbwGBPerS, row.SizeBytes, true
+			}
+		}
+	}
+	return gbPerS, sizeBytes, ok
+}
