@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# govulncheck needs its database; a machine that cannot reach it is told so, and does not fail.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+output=$(govulncheck ./... 2>&1)
+status=$?
+printf '%s\n' "$output"
+if ((status == 1)) && grep -qE 'vuln\.go\.dev|fetching vulnerabilities' <<<"$output"; then
+	echo 'vulncheck: the vulnerability database cannot be reached from here; nothing was checked.'
+	exit 0
+fi
+exit "$status"

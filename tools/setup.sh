@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Puts in place what a target of the GNUmakefile needs, and nothing that is there already:
+#
+#   tools/setup.sh build | lab | lint | docs | vulncheck …
+#
+# apt packages are installed system-wide (with sudo where needed). Go and Go tools go to
+# ${XDG_CACHE_HOME:-~/.cache}/ocihpc-tools, whose bin directory the GNUmakefile has first on its PATH.
+set -euo pipefail
+cd "$(dirname "$0")"
+source ./versions.env
+
+tools=${XDG_CACHE_HOME:-$HOME/.cache}/ocihpc-tools
+bin=$tools/bin
+mkdir -p "$bin"
+PATH=$bin:$PATH
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() {
+	say "$*"
+	exit 1
+}
+
+# need_packages PACKAGE… installs the Debian packages that are missing.
+need_packages() {
+	local missing=()
+	for package in "$@"; do
+		dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+	done
+	((${#missing[@]})) || return 0
+
+	local sudo=()
+	if ((EUID != 0)); then
+		command -v sudo >/dev/null || die "as root, please run: apt-get install ${missing[*]}"
+		sudo=(sudo)
+	fi
+	say "installing ${missing[*]}"
+	"${sudo[@]}" apt-get update -qq
+	# The services stay off: the lab starts its own, in its own namespaces.
+	local policy=/usr/sbin/policy-rc.d ours=
+	if [[ ! -e $policy ]]; then
+		ours=yes
+		printf '#!/bin/sh\nexit 101\n' | "${sudo[@]}" tee "$policy" >/dev/null
+		"${sudo[@]}" chmod 755 "$policy"
+	fi
+	local status=0
+	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || status=$?
+	[[ -z $ours ]] || "${sudo[@]}" rm -f "$policy"
+	return "$status"
+}
+
+# need_go makes sure of a Go that is new enough, from the module proxy where the machine has none.
+need_go() {
+	local have
+	have=$(go env GOVERSION 2>/dev/null || true)
+	if [[ -n $have && $(printf '%s\n' "${have#go}" "${GO_VERSION%.*}" | sort -V | head -n 1) == "${GO_VERSION%.*}" ]]; then
+		return 0
+	fi
+	local arch sha256
+	case $(uname -m) in
+	x86_64) arch=amd64 sha256=$GO_SHA256_amd64 ;;
+	aarch64) arch=arm64 sha256=$GO_SHA256_arm64 ;;
+	*) die "no Go is pinned for $(uname -m): please install Go $GO_VERSION" ;;
+	esac
+	local module=golang.org/toolchain@v0.0.1-go$GO_VERSION.linux-$arch
+	if [[ ! -x $tools/$module/bin/go ]]; then
+		say "installing Go $GO_VERSION"
+		local zip
+		zip=$(mktemp)
+		curl -fsSL -o "$zip" "https://proxy.golang.org/${module/@/\/@v\/}.zip"
+		echo "$sha256  $zip" | sha256sum --check --quiet
+		unzip -q -o "$zip" -d "$tools"
+		rm -f "$zip"
+		chmod +x "$tools/$module"/bin/* "$tools/$module"/pkg/tool/*/*
+	fi
+	ln -sfn "$tools/$module/bin/go" "$bin/go"
+	ln -sfn "$tools/$module/bin/gofmt" "$bin/gofmt"
+}
+
+# need_tool NAME PACKAGE@VERSION builds a Go tool once for each version of it.
+need_tool() {
+	local name=$1 package=$2
+	local dir=$tools/$name-${package##*@}
+	if [[ ! -x $dir/$name ]]; then
+		say "building $package"
+		GOBIN=$dir go install "$package"
+	fi
+	ln -sfn "$dir/$name" "$bin/$name"
+}
+
+need_terraform() {
+	# One that was built here is found through PATH as well.
+	command -v terraform >/dev/null && return 0
+	need_tool terraform "github.com/hashicorp/terraform@v$TERRAFORM_VERSION"
+}
+
+for what in "$@"; do
+	case $what in
+	build)
+		# shellcheck disable=SC2086 # a list of packages
+		need_packages $APT_BUILD
+		need_go
+		;;
+	lab)
+		# shellcheck disable=SC2086 # a list of packages
+		need_packages $APT_LAB
+		need_terraform
+		;;
+	lint) need_tool golangci-lint "$GOLANGCI_LINT" ;;
+	docs) need_tool tfplugindocs "$TFPLUGINDOCS" && need_terraform ;;
+	vulncheck) need_tool govulncheck "$GOVULNCHECK" ;;
+	*) die "unknown: $what (one of build, lab, lint, docs, vulncheck)" ;;
+	esac
+done
