@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Version of the contract. A runner refuses a job of another version.
@@ -109,8 +110,12 @@ type Expectation struct {
 
 // Key identifies the work: two jobs with the same nodes, parameters and triggers have the same key. It
 // names the job's directory, so that a second request finds the first one's run. The expectations are
-// part of it; the time limits are not.
+// part of it; time limits and host keys (not known before the first contact) are not.
 func (j Job) Key() string {
+	j.Nodes = slices.Clone(j.Nodes)
+	for i := range j.Nodes {
+		j.Nodes[i].HostKey = ""
+	}
 	j.TimeoutSeconds = 0
 	j.Checks.CloudInitWaitSeconds = 0
 	if j.Benchmark != nil {
