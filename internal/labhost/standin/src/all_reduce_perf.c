@@ -183,14 +183,18 @@ static void divide(void *into, size_t count, int type, int by) {
 // ---- data that shows errors --------------------------------------------------------------------
 
 // Every rank has a pattern of its own, repeated over its buffer. The period is prime, so that a part in
-// the wrong place is noticed; the values are small whole numbers (powers of two for prod), so that sums
-// are exact in every order; the seed differs between measurements, so that an old result is noticed.
+// the wrong place is noticed; the values are small whole numbers (powers of two for prod), so that results
+// are exact in every order and fit the type (Open MPI saturates 8-bit sums, plain C wraps them); the seed
+// differs between measurements, so that an old result is noticed.
 enum { PERIOD = 251 };
 
-static void pattern(void *to, int rank, int seed, int type, int op) {
+static void pattern(void *to, int ranks, int rank, int seed, int type, int op) {
+  int bits = 8 * (int)type_sizes[type] - 2;
+  int bound = bits < 8 ? 1 + 127 / ranks : 97;
   for (int i = 0; i < PERIOD; i++) {
-    int value = (i * 7 + rank * 31 + seed * 17 + i * rank) % PERIOD % 97;
-    if (op == PROD) value = 1 + value % 2;
+    int value = (i * 7 + rank * 31 + seed * 17 + i * rank) % PERIOD;
+    if (op == PROD) value = rank < bits ? 1 + value % 2 : 1;
+    else value %= bound;
     switch (type) {
 #define X(id, c, name, mpi) case id: ((c *)to)[i] = (c)value; break;
       EACH_TYPE(X)
@@ -438,7 +442,7 @@ static void all_reduce(size_t count, int type, int op, int in_place) {
 static void fill_all(size_t bytes, int type, int op, int seed, int in_place) {
   char values[PERIOD * sizeof(double)];
   for (int g = 0; g < run.local; g++) {
-    pattern(values, rank_of(g), seed, type, op);
+    pattern(values, run.ranks, rank_of(g), seed, type, op);
     if (in_place) {
       fill(run.recv[g], bytes, values, PERIOD * type_sizes[type]);
     } else {
@@ -451,9 +455,9 @@ static void fill_all(size_t bytes, int type, int op, int seed, int in_place) {
 static double check(size_t count, int type, int op, int seed, int in_place) {
   char expected[PERIOD * sizeof(double)], values[PERIOD * sizeof(double)];
   size_t bytes = count * type_sizes[type], period = PERIOD * type_sizes[type];
-  pattern(expected, 0, seed, type, op);
+  pattern(expected, run.ranks, 0, seed, type, op);
   for (int rank = 1; rank < run.ranks; rank++) {
-    pattern(values, rank, seed, type, op);
+    pattern(values, run.ranks, rank, seed, type, op);
     reduce_into(expected, values, PERIOD, type, op);
   }
   if (op == AVG) divide(expected, PERIOD, type, run.ranks);
