@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package oci
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/oracle/oci-go-sdk/v65/common"
+	"github.com/oracle/oci-go-sdk/v65/core"
+)
+
+// instancePools holds nodes together by plain instance pools, without an RDMA network.
+type instancePools struct{ *Clients }
+
+func (g instancePools) create(ctx context.Context, spec Spec, configurationID string) (Cluster, error) {
+	response, err := change(ctx, g.Clients, g.ComputeManagement.CreateInstancePool, core.CreateInstancePoolRequest{
+		CreateInstancePoolDetails: core.CreateInstancePoolDetails{
+			CompartmentId:           &spec.CompartmentID,
+			DisplayName:             &spec.DisplayName,
+			InstanceConfigurationId: &configurationID,
+			Size:                    &spec.Size,
+			FreeformTags:            spec.tagged(),
+			DefinedTags:             spec.DefinedTags,
+			PlacementConfigurations: []core.CreateInstancePoolPlacementConfigurationDetails{{
+				AvailabilityDomain: &spec.Placement.AvailabilityDomain,
+				PrimaryVnicSubnets: &core.InstancePoolPlacementPrimarySubnet{SubnetId: &spec.Placement.SubnetID},
+			}},
+		},
+		OpcRetryToken: &spec.Token,
+	})
+	if err != nil {
+		return Cluster{}, err
+	}
+	return clusterOfPool(response.InstancePool)
+}
+
+func (g instancePools) get(ctx context.Context, id string) (Cluster, error) {
+	response, err := read(ctx, g.Clients, g.ComputeManagement.GetInstancePool, core.GetInstancePoolRequest{InstancePoolId: &id})
+	if err != nil {
+		return Cluster{}, err
+	}
+	return clusterOfPool(response.InstancePool)
+}
+
+func (g instancePools) find(ctx context.Context, spec Spec) (*Cluster, error) {
+	request := core.ListInstancePoolsRequest{CompartmentId: &spec.CompartmentID, DisplayName: &spec.DisplayName}
+	for {
+		response, err := read(ctx, g.Clients, g.ComputeManagement.ListInstancePools, request)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range response.Items {
+			if item.FreeformTags[MarkerTag] == spec.Token && string(item.LifecycleState) != terminated {
+				c, err := g.get(ctx, *item.Id)
+				return &c, err
+			}
+		}
+		if request.Page = response.OpcNextPage; request.Page == nil {
+			return nil, nil
+		}
+	}
+}
+
+func (g instancePools) update(ctx context.Context, c Cluster) error {
+	_, err := change(ctx, g.Clients, g.ComputeManagement.UpdateInstancePool, core.UpdateInstancePoolRequest{
+		InstancePoolId: &c.ID,
+		UpdateInstancePoolDetails: core.UpdateInstancePoolDetails{
+			DisplayName:             &c.DisplayName,
+			Size:                    &c.Size,
+			InstanceConfigurationId: &c.ConfigurationID,
+			FreeformTags:            c.tagged(),
+			DefinedTags:             c.DefinedTags,
+		},
+	})
+	return err
+}
+
+func (g instancePools) terminate(ctx context.Context, id string) error {
+	_, err := change(ctx, g.Clients, g.ComputeManagement.TerminateInstancePool, core.TerminateInstancePoolRequest{InstancePoolId: &id})
+	return err
+}
+
+func (g instancePools) instances(ctx context.Context, c Cluster, page *string) ([]core.InstanceSummary, *string, error) {
+	response, err := read(ctx, g.Clients, g.ComputeManagement.ListInstancePoolInstances, core.ListInstancePoolInstancesRequest{
+		CompartmentId: &c.CompartmentID, InstancePoolId: &c.ID, Limit: common.Int(pageSize), Page: page,
+	})
+	return response.Items, response.OpcNextPage, err
+}
+
+func clusterOfPool(pool core.InstancePool) (Cluster, error) {
+	if len(pool.PlacementConfigurations) == 0 {
+		return Cluster{}, fmt.Errorf("instance pool %s has no placement: %w", value(pool.Id), errIncompleteAnswer)
+	}
+	placement := pool.PlacementConfigurations[0]
+	c := Cluster{
+		ID:              value(pool.Id),
+		PoolID:          value(pool.Id),
+		ConfigurationID: value(pool.InstanceConfigurationId),
+		State:           string(pool.LifecycleState),
+		CurrentSize:     currentSize(pool),
+		TimeCreated:     value(pool.TimeCreated).Time,
+		Spec: Spec{
+			CompartmentID: value(pool.CompartmentId),
+			DisplayName:   value(pool.DisplayName),
+			Interconnect:  NoInterconnect,
+			Size:          value(pool.Size),
+			Placement: Placement{
+				AvailabilityDomain: value(placement.AvailabilityDomain),
+				SubnetID:           subnetOf(placement.PrimaryVnicSubnets, placement.PrimarySubnetId),
+			},
+			DefinedTags: pool.DefinedTags,
+		},
+	}
+	c.untagged(pool.FreeformTags)
+	return c, nil
+}

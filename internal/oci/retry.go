@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package oci
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Retry is how often and how fast a failed call is repeated: exponentially, with full jitter.
+type Retry struct {
+	Attempts int
+	First    time.Duration // upper bound of the first pause; it doubles from there
+	Max      time.Duration // upper bound of every pause
+}
+
+// DefaultRetry repeats for about a minute and a half at most. Oracle asks for exponential back-off up to
+// 60 s and sends no Retry-After.
+var DefaultRetry = Retry{Attempts: 8, First: time.Second, Max: 60 * time.Second}
+
+// changeTimeout bounds one attempt at a request that changes something. Such a request is not given up
+// half-way when the user interrupts, so that its outcome is known.
+const changeTimeout = 60 * time.Second
+
+// read sends a request that changes nothing, again where that helps.
+func read[Q, R any](ctx context.Context, c *Clients, send func(context.Context, Q) (R, error), request Q) (R, error) {
+	return repeat(ctx, c.Retry, send, request)
+}
+
+// change sends a request that changes something, again where that helps. The context stops it between
+// attempts only. A request that creates must carry a retry token, or a repetition may create twice.
+func change[Q, R any](ctx context.Context, c *Clients, send func(context.Context, Q) (R, error), request Q) (R, error) {
+	return repeat(ctx, c.Retry, func(ctx context.Context, request Q) (R, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
+		defer cancel()
+		return send(ctx, request)
+	}, request)
+}
+
+func repeat[Q, R any](ctx context.Context, policy Retry, send func(context.Context, Q) (R, error), request Q) (R, error) {
+	var none R
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	for attempt := 1; ; attempt++ {
+		response, err := send(ctx, request)
+		if err == nil || attempt == policy.Attempts || ctx.Err() != nil || !retryable(err) {
+			return response, err
+		}
+		if stopped := sleep(ctx, policy.pause(attempt)); stopped != nil {
+			return none, fmt.Errorf("%w; the last answer was: %w", stopped, err)
+		}
+	}
+}
+
+func (p Retry) pause(attempt int) time.Duration {
+	limit := min(p.First<<(attempt-1), p.Max)
+	return rand.N(limit + 1) //nolint:gosec // Jitter needs no secrecy.
+}
+
+// sleep waits or returns the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// retryable says whether the same request may well succeed a little later.
+func retryable(err error) bool {
+	if service, ok := serviceError(err); ok {
+		status, code := service.GetHTTPStatusCode(), service.GetCode()
+		switch {
+		case KindOf(err) == Capacity:
+			return false // No host becomes free within seconds, and asking again ends in 429.
+		case status == http.StatusConflict:
+			return code == "IncorrectState" || code == "LockConflict"
+		}
+		return status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
+	}
+	return isTransport(err)
+}
+
+// isTransport says that a request got no answer, for a reason that may pass.
+func isTransport(err error) bool {
+	var badCertificate *tls.CertificateVerificationError
+	var dns *net.DNSError
+	if errors.As(err, &badCertificate) || errors.As(err, &dns) && dns.IsNotFound {
+		return false
+	}
+	var request *url.Error
+	var network net.Error
+	return errors.As(err, &request) || errors.As(err, &network) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package oci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/oracle/oci-go-sdk/v65/common"
+	"github.com/oracle/oci-go-sdk/v65/workrequests"
+)
+
+// WorkRequest is OCI's own account of an operation.
+type WorkRequest struct {
+	ID, Operation, Status string
+	PercentComplete       float32
+	Errors                []WorkRequestError
+	// Logs are read only when the work request failed: some operations give the reason nowhere else.
+	Logs []string
+}
+
+// WorkRequestError is one error that a work request reports.
+type WorkRequestError struct{ Code, Message string }
+
+func (w WorkRequest) unfinished() bool {
+	return w.Status == string(workrequests.WorkRequestStatusAccepted) || w.Status == string(workrequests.WorkRequestStatusInProgress)
+}
+
+// failed says that the work request ended badly, or reports errors while it still runs.
+func (w WorkRequest) failed() bool {
+	return w.ended(workrequests.WorkRequestStatusFailed) || w.ended(workrequests.WorkRequestStatusCanceled) || len(w.Errors) > 0
+}
+
+func (w WorkRequest) ended(status workrequests.WorkRequestStatusEnum) bool {
+	return w.Status == string(status)
+}
+
+// kind is Capacity or Limit when the work request says so, wherever it does.
+func (w WorkRequest) kind() Kind {
+	for _, e := range w.Errors {
+		if kind := kindOfText(e.Code, e.Message); kind != Other {
+			return kind
+		}
+	}
+	for _, line := range w.Logs {
+		if kind := kindOfText("", line); kind != Other {
+			return kind
+		}
+	}
+	return Other
+}
+
+// String gives the work request's own account, for people.
+func (w WorkRequest) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Work request %s is %s (%s, %.0f %%):", w.Operation, w.Status, w.ID, w.PercentComplete)
+	for _, e := range w.Errors {
+		fmt.Fprintf(&text, "\n  error %s: %s", e.Code, e.Message)
+	}
+	for _, line := range w.Logs {
+		fmt.Fprintf(&text, "\n  log: %s", line)
+	}
+	return text.String()
+}
+
+// workRequests gives what OCI did for a cluster, by its OCID and by its pool's, without the earlier ones;
+// errors with each that is unfinished or failed, logs with each that failed. Finished ones that
+// succeeded cost no further call.
+func (s *Clusters) workRequests(ctx context.Context, c Cluster, earlier map[string]bool) ([]WorkRequest, error) {
+	var all []WorkRequest
+	for _, resource := range slices.Compact([]string{c.ID, c.PoolID}) {
+		summaries, err := s.listWorkRequests(ctx, c.CompartmentID, resource)
+		if err != nil {
+			return nil, err
+		}
+		for _, summary := range summaries {
+			id := value(summary.Id)
+			if earlier[id] || slices.ContainsFunc(all, func(w WorkRequest) bool { return w.ID == id }) {
+				continue
+			}
+			w := WorkRequest{
+				ID:              id,
+				Operation:       value(summary.OperationType),
+				Status:          string(summary.Status),
+				PercentComplete: value(summary.PercentComplete),
+			}
+			if err := s.fillWorkRequest(ctx, &w); err != nil {
+				return nil, err
+			}
+			all = append(all, w)
+		}
+	}
+	return all, nil
+}
+
+// workRequestIDs gives the work requests that a cluster has had so far.
+func (s *Clusters) workRequestIDs(ctx context.Context, c Cluster) (map[string]bool, error) {
+	ids := map[string]bool{}
+	for _, resource := range slices.Compact([]string{c.ID, c.PoolID}) {
+		summaries, err := s.listWorkRequests(ctx, c.CompartmentID, resource)
+		if err != nil {
+			return nil, err
+		}
+		for _, summary := range summaries {
+			ids[value(summary.Id)] = true
+		}
+	}
+	return ids, nil
+}
+
+func (s *Clusters) listWorkRequests(ctx context.Context, compartmentID, resource string) ([]workrequests.WorkRequestSummary, error) {
+	var all []workrequests.WorkRequestSummary
+	request := workrequests.ListWorkRequestsRequest{CompartmentId: &compartmentID, ResourceId: &resource, Limit: common.Int(pageSize)}
+	for {
+		response, err := read(ctx, s.Clients, s.WorkRequest.ListWorkRequests, request)
+		if err != nil {
+			return nil, fmt.Errorf("list the work requests of %s: %w", resource, err)
+		}
+		all = append(all, response.Items...)
+		if request.Page = response.OpcNextPage; request.Page == nil {
+			return all, nil
+		}
+	}
+}
+
+func (s *Clusters) fillWorkRequest(ctx context.Context, w *WorkRequest) error {
+	if w.ended(workrequests.WorkRequestStatusSucceeded) {
+		return nil
+	}
+	errs, err := read(ctx, s.Clients, s.WorkRequest.ListWorkRequestErrors, workrequests.ListWorkRequestErrorsRequest{WorkRequestId: &w.ID})
+	if err != nil {
+		return fmt.Errorf("read the errors of work request %s: %w", w.ID, err)
+	}
+	for _, e := range errs.Items {
+		w.Errors = append(w.Errors, WorkRequestError{Code: value(e.Code), Message: value(e.Message)})
+	}
+	if !w.failed() {
+		return nil
+	}
+	logs, err := read(ctx, s.Clients, s.WorkRequest.ListWorkRequestLogs, workrequests.ListWorkRequestLogsRequest{WorkRequestId: &w.ID})
+	if err != nil {
+		return fmt.Errorf("read the log of work request %s: %w", w.ID, err)
+	}
+	for _, entry := range logs.Items {
+		w.Logs = append(w.Logs, value(entry.Message))
+	}
+	return nil
+}
