@@ -1,0 +1,28 @@
+resource "ocihpc_nccl_benchmark" "example" {
+  nodes = ocihpc_gpu_cluster.example.nodes
+  shape = ocihpc_gpu_cluster.example.shape
+
+  ssh = {
+    private_key_path = "~/.ssh/id_ed25519"
+    bastion = {
+      host = "bastion.example.com"
+    }
+  }
+
+  min_size_bytes = 1073741824  # 1 GiB
+  max_size_bytes = 10737418240 # 10 GiB
+
+  expect = {
+    min_busbw_gb_per_s = 185
+    at_least_bytes     = 1073741824
+  }
+
+  # Measure again after a driver update.
+  triggers = {
+    driver = "570.148.08"
+  }
+}
+
+output "busbw_gb_per_s" {
+  value = { for row in ocihpc_nccl_benchmark.example.results : row.size_bytes => row.in_place.busbw_gb_per_s }
+}
