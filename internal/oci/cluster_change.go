@@ -32,7 +32,7 @@ func (s *Clusters) Create(ctx context.Context, spec Spec) (*Operation, Cluster, 
 		c.Launch = spec.Launch
 		return &Operation{clusters: s, cluster: c, grows: true}, c, nil
 	}
-	ctx, cancel := s.afterwards(ctx)
+	ctx, cancel := s.Afterwards(ctx)
 	defer cancel()
 	if left := s.deleteConfiguration(ctx, configurationID); left != nil {
 		return nil, Cluster{ConfigurationID: configurationID, Spec: spec}, errors.Join(err, left)
@@ -52,7 +52,7 @@ func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID s
 	if kind := KindOf(err); kind != Unreachable && kind != Unavailable {
 		return Cluster{}, err
 	}
-	ctx, cancel := s.afterwards(ctx)
+	ctx, cancel := s.Afterwards(ctx)
 	defer cancel()
 	if found, _ := g.find(ctx, spec); found != nil {
 		return *found, nil
@@ -67,8 +67,8 @@ func (i Interconnect) noun() string {
 	return "instance pool"
 }
 
-// afterwards is the context for what must still be done when an operation ends early.
-func (s *Clusters) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+// Afterwards is the context for what must still be done when an operation ends early.
+func (s *Clusters) Afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), s.CleanUp)
 }
 
@@ -99,15 +99,19 @@ func (s *Clusters) Update(ctx context.Context, id string, want Spec, managed Tag
 	}
 	operation := &Operation{clusters: s, cluster: target, earlier: earlier, grows: target.Size > current.CurrentSize}
 	if relaunch {
-		if target.ConfigurationID, err = s.createConfiguration(ctx, target.Spec); err != nil {
+		want.Token = current.Token
+		if target.ConfigurationID, err = s.createConfiguration(ctx, want); err != nil {
 			return nil, err
 		}
 		operation.cluster = target
 	}
+	if reflect.DeepEqual(current.DefinedTags, target.DefinedTags) {
+		target.DefinedTags = nil // To repeat tags that others have set may not be allowed to this user.
+	}
 	if err := s.send(ctx, target); err != nil {
 		err = fmt.Errorf("change the %s: %w", target.Interconnect.noun(), err)
 		if relaunch {
-			ctx, cancel := s.afterwards(ctx)
+			ctx, cancel := s.Afterwards(ctx)
 			defer cancel()
 			err = errors.Join(err, s.deleteConfiguration(ctx, target.ConfigurationID))
 		}

@@ -5,6 +5,7 @@ package oci
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,9 @@ type FailureError struct {
 	// WorkRequests that failed or reported errors.
 	WorkRequests []WorkRequest
 }
+
+// Ended says that OCI itself has terminated the cluster.
+func (e *FailureError) Ended() bool { return e.Cluster.State == terminated }
 
 // Error gives the failure with the work requests' own texts.
 func (e *FailureError) Error() string {
@@ -104,6 +108,24 @@ func (o *Operation) Wait(ctx context.Context, report func(Progress)) (Cluster, e
 		return last, fmt.Errorf("wait for the %s: %w", want.Interconnect.noun(), err)
 	}
 	return last, nil
+}
+
+// Nodes gives the nodes of a cluster for which Wait has ended well. It waits a moment longer for the
+// addresses of nodes that run already.
+func (o *Operation) Nodes(ctx context.Context) ([]Node, error) {
+	s := o.clusters
+	ctx, cancel := context.WithTimeout(ctx, s.Grace)
+	defer cancel()
+	var nodes []Node
+	err := s.Waiter.Until(ctx, func(ctx context.Context) (bool, error) {
+		var err error
+		nodes, err = s.Nodes(ctx, o.cluster)
+		return err == nil && !slices.ContainsFunc(nodes, func(n Node) bool { return n.PrivateIP == "" }), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the addresses of the nodes: %w", err)
+	}
+	return nodes, nil
 }
 
 // CleanUp removes the configurations that the operation, or one that was interrupted before it, has left

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
+)
+
+var (
+	_ resource.Resource                   = (*gpuClusterResource)(nil)
+	_ resource.ResourceWithConfigure      = (*gpuClusterResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*gpuClusterResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*gpuClusterResource)(nil)
+	_ resource.ResourceWithImportState    = (*gpuClusterResource)(nil)
+)
+
+// NewGPUClusterResource makes ocihpc_gpu_cluster.
+func NewGPUClusterResource() resource.Resource { return &gpuClusterResource{} }
+
+type gpuClusterResource struct{ data *providerData }
+
+func (r *gpuClusterResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_gpu_cluster"
+}
+
+func (r *gpuClusterResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = gpuClusterSchema(ctx)
+}
+
+func (r *gpuClusterResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.data = providerDataFrom(req.ProviderData, &resp.Diagnostics)
+}
+
+const gpuCluster = "GPU cluster"
+
+// clusters gives access to OCI, or the reason why there is none.
+func (r *gpuClusterResource) clusters(diags *diag.Diagnostics) *oci.Clusters {
+	clusters, err := r.data.clusters()
+	if err != nil {
+		diags.AddError("Unable to configure access to OCI", oci.Explain(err).String())
+	}
+	return clusters
+}
+
+// Create records the cluster as soon as OCI has accepted it, and again when it is complete. Whatever ends
+// the wait before that leaves a full record without taint, so that the next apply carries on: unless OCI
+// itself gave up.
+func (r *gpuClusterResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var m gpuClusterModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	timeout, diags := m.Timeouts.Create(ctx, defaultTimeout(m.Size.ValueInt64()))
+	resp.Diagnostics.Append(diags...)
+	clusters := r.clusters(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	operation, c, err := clusters.Create(waiting, m.toAPI())
+	if c.ConfigurationID != "" {
+		accepted := m.reached(ctx, c, noNodes)
+		resp.Diagnostics.Append(resp.State.Set(ctx, accepted)...)
+	}
+	if err != nil {
+		addOCIError(&resp.Diagnostics, "create", gpuCluster, m.DisplayName.ValueString(), err)
+		return
+	}
+	tflog.Info(ctx, "OCI has accepted the cluster", map[string]any{"id": c.ID, "size": c.Size})
+
+	c, err = m.finish(waiting, operation, noNodes, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	var failure *oci.FailureError
+	switch {
+	case err == nil:
+	case errors.As(err, &failure):
+		addOCIError(&resp.Diagnostics, "create", gpuCluster, m.DisplayName.ValueString(), err)
+		if failure.Ended() && removeLeftovers(ctx, clusters, c, &resp.Diagnostics) {
+			resp.State.RemoveResource(ctx)
+		}
+	default:
+		resp.Diagnostics.AddWarning(fmt.Sprintf("GPU cluster %q is not complete yet", m.DisplayName.ValueString()), unfinished(waiting, &m, timeout, err))
+	}
+}
+
+// finish waits for an operation and records how far it came, also when it fails. Nodes are looked for when
+// they are not known yet; without success there are those from before.
+func (m *gpuClusterModel) finish(ctx context.Context, operation *oci.Operation, before types.List, diags *diag.Diagnostics) (oci.Cluster, error) {
+	c, err := operation.Wait(ctx, logProgress(ctx))
+	m.setReached(ctx, c)
+	if !m.Nodes.IsUnknown() {
+		return c, err
+	}
+	m.Nodes = before
+	if err != nil {
+		return c, err
+	}
+	nodes, err := operation.Nodes(ctx)
+	if err != nil {
+		return c, err
+	}
+	diags.Append(m.setNodes(nodes)...)
+	return c, nil
+}
+
+// removeLeftovers takes away what OCI leaves of a cluster that it ended itself.
+func removeLeftovers(ctx context.Context, clusters *oci.Clusters, c oci.Cluster, diags *diag.Diagnostics) bool {
+	ctx, cancel := clusters.Afterwards(ctx)
+	defer cancel()
+	if err := clusters.Delete(ctx, c, nil); err != nil {
+		addOCIError(diags, "clean up", gpuCluster, c.DisplayName, err)
+		return false
+	}
+	return true
+}
+
+// unfinished says why the wait ended early and how to go on.
+func unfinished(ctx context.Context, m *gpuClusterModel, timeout time.Duration, err error) string {
+	why := oci.Explain(err).String()
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		why = "The apply was interrupted."
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		why = fmt.Sprintf("It did not become complete within %s. If the cluster is merely slow, give it more time in the timeouts attribute.", timeout)
+	}
+	return fmt.Sprintf("%s\n\nLast seen: %s is %s with %d of %d nodes. OCI goes on with it, and it is recorded: "+
+		"apply again to carry on until it is complete. Follow its progress with TF_LOG_PROVIDER=INFO.",
+		why, m.ID.ValueString(), m.State.ValueString(), m.CurrentSize.ValueInt64(), m.Size.ValueInt64())
+}
+
+func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var m gpuClusterModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() || m.ID.IsNull() { // Without an ID, only a configuration is left to delete.
+		return
+	}
+	clusters := r.clusters(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	c, err := clusters.Get(ctx, m.ID.ValueString())
+	if errors.Is(err, oci.ErrGone) {
+		resp.Diagnostics.AddWarning(fmt.Sprintf("GPU cluster %q is gone", nameOf(&m)),
+			fmt.Sprintf("OCI does not show %s any more: it was deleted outside of this configuration, or this user may no longer see it. "+
+				"It is taken out of the state, and the next apply creates a new one.\n\n%s", m.ID.ValueString(), oci.Explain(err)))
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		addOCIError(&resp.Diagnostics, "read", gpuCluster, nameOf(&m), err)
+		return
+	}
+	nodes, err := clusters.Nodes(ctx, c)
+	if err != nil {
+		addOCIError(&resp.Diagnostics, "read the nodes of", gpuCluster, nameOf(&m), err)
+		return
+	}
+	m.fromAPI(ctx, c)
+	resp.Diagnostics.Append(m.setNodes(nodes)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// nameOf names a cluster in messages; right after an import only its OCID is known.
+func nameOf(m *gpuClusterModel) string {
+	if m.DisplayName.IsNull() {
+		return m.ID.ValueString()
+	}
+	return m.DisplayName.ValueString()
+}
+
+// Update changes the cluster, or carries on with a change, and waits until it is complete. When that
+// fails, the state holds how far it came.
+func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var m, state gpuClusterModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	timeout, diags := m.Timeouts.Update(ctx, defaultTimeout(m.Size.ValueInt64()))
+	resp.Diagnostics.Append(diags...)
+	clusters := r.clusters(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	operation, err := clusters.Update(waiting, state.ID.ValueString(), m.toAPI(), state.tags(), m.relaunches(&state))
+	if err != nil {
+		addOCIError(&resp.Diagnostics, "update", gpuCluster, nameOf(&state), err)
+		return
+	}
+	accepted := m.reached(ctx, operation.Cluster(), state.Nodes)
+	resp.Diagnostics.Append(resp.State.Set(ctx, accepted)...)
+
+	_, err = m.finish(waiting, operation, state.Nodes, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	var failure *oci.FailureError
+	switch {
+	case errors.As(err, &failure):
+		addOCIError(&resp.Diagnostics, "update", gpuCluster, nameOf(&state), err)
+	case err != nil:
+		resp.Diagnostics.AddError(unableTo("update", gpuCluster, nameOf(&state)), unfinished(waiting, &m, timeout, err))
+	default:
+		if err := operation.CleanUp(waiting); err != nil {
+			resp.Diagnostics.AddWarning(unableTo("delete", "a former instance configuration of", nameOf(&state)), oci.Explain(err).String())
+		}
+	}
+}
+
+func (r *gpuClusterResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var m gpuClusterModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	timeout, diags := m.Timeouts.Delete(ctx, defaultTimeout(m.Size.ValueInt64()))
+	resp.Diagnostics.Append(diags...)
+	clusters := r.clusters(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := clusters.Delete(ctx, oci.Cluster{
+		ID:              m.ID.ValueString(),
+		ConfigurationID: m.InstanceConfigurationID.ValueString(),
+		Spec:            oci.Spec{CompartmentID: m.CompartmentID.ValueString()},
+	}, logProgress(ctx))
+	if err != nil {
+		addOCIError(&resp.Diagnostics, "delete", gpuCluster, m.DisplayName.ValueString(), err)
+	}
+}
+
+func (r *gpuClusterResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	if _, err := oci.InterconnectOf(req.ID); err != nil {
+		resp.Diagnostics.AddError(unableTo("import", gpuCluster, req.ID), err.Error())
+		return
+	}
+	resource.ImportStatePassthroughID(ctx, path.Root("id"), req, resp)
+}
+
+// defaultTimeout follows Oracle's own HPC stack: OCI launches in batches of about 20 nodes, and allows
+// half an hour for each.
+func defaultTimeout(size int64) time.Duration {
+	batches := (size + 19) / 20
+	return max(60*time.Minute, time.Duration(batches)*30*time.Minute)
+}
+
+// logProgress writes to the log what a person who waits wants to know.
+func logProgress(ctx context.Context) func(oci.Progress) {
+	return func(p oci.Progress) {
+		fields := map[string]any{
+			"id": p.Cluster.ID, "state": p.Cluster.State, "nodes": p.Cluster.CurrentSize, "wanted": p.Cluster.Size,
+			"running": p.Ready, "elapsed": p.Elapsed.Round(time.Second).String(),
+		}
+		for _, w := range p.Working {
+			fields["work_request_"+w.Operation] = fmt.Sprintf("%.0f %% (%s)", w.PercentComplete, w.ID)
+		}
+		tflog.Info(ctx, "GPU cluster "+p.Cluster.DisplayName+" is "+p.Cluster.State, fields)
+	}
+}

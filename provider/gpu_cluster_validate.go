@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
+)
+
+// ValidateConfig checks what the attributes say together. What is not known yet is not judged.
+func (r *gpuClusterResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m gpuClusterModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m.checkShape(&resp.Diagnostics)
+	m.checkMetadata(&resp.Diagnostics)
+	if m.Interconnect.ValueString() == string(oci.NoInterconnect) {
+		for name, set := range map[string]bool{
+			"placement_constraint": !m.PlacementConstraint.IsNull(),
+			"hpc_island_id":        !m.HPCIslandID.IsNull(),
+		} {
+			if set {
+				resp.Diagnostics.AddAttributeError(path.Root(name), "Placement without a cluster network",
+					name+` needs interconnect = "cluster_network": a plain instance pool cannot be placed that way.`)
+			}
+		}
+	}
+}
+
+func (m *gpuClusterModel) checkShape(diags *diag.Diagnostics) {
+	name := m.Shape.ValueString()
+	if strings.HasPrefix(name, "BM.GPU.GB") {
+		diags.AddAttributeError(path.Root("shape"), "Shape needs a GPU memory cluster",
+			name+" is offered only in GPU memory clusters, which this resource does not make yet.")
+		return
+	}
+	known, ok := shape.Lookup(name)
+	if !ok {
+		return
+	}
+	if known.GPUVendor == shape.AMD {
+		diags.AddAttributeError(path.Root("shape"), "Shape with AMD GPUs",
+			name+" has AMD GPUs. Set-up and measurement of these need ROCm and RCCL, which the provider does not have yet; NVIDIA defaults would be wrong for them.")
+	}
+	if m.Interconnect.ValueString() == string(oci.ClusterNetwork) && !hasRDMA(known) {
+		diags.AddAttributeError(path.Root("interconnect"), "Shape without RDMA",
+			name+` has no RDMA interfaces, so it cannot be in a cluster network. Leave interconnect out, or set it to "none".`)
+	}
+}
+
+func hasRDMA(s shape.Shape) bool { return s.RDMAPorts.V > 0 }
+
+// checkMetadata refuses at plan time what OCI would refuse after minutes.
+func (m *gpuClusterModel) checkMetadata(diags *diag.Diagnostics) {
+	bytes := 0
+	for key, text := range m.toAPI().Launch.AllMetadata() {
+		bytes += len(key) + len(text)
+	}
+	if bytes <= oci.MaxMetadataBytes {
+		return
+	}
+	at := path.Root("metadata")
+	if len(m.UserData.ValueString()) > bytes/2 {
+		at = path.Root("user_data")
+	}
+	diags.AddAttributeError(at, "Metadata too large",
+		fmt.Sprintf("ssh_authorized_keys, user_data (in base64) and metadata have %d bytes together; OCI takes %d. "+
+			"Compress user_data with base64gzip(), or let it fetch the bulk from Object Storage.", bytes, oci.MaxMetadataBytes))
+}
+
+// ocid checks the kind of an OCID, the mistake that OCI answers with a mere 404.
+func ocid(kinds ...string) validator.String {
+	return stringvalidator.RegexMatches(
+		regexp.MustCompile(`^ocid1\.(`+strings.Join(kinds, "|")+`)\.`),
+		"must be an OCID that begins with ocid1."+strings.Join(kinds, ". or ocid1.")+".")
+}
+
+var definedTagKey = stringvalidator.RegexMatches(regexp.MustCompile(`^[^.\s]+\.[^\s]+$`), "must be a name space and a key: namespace.key")
+
+// base64Text accepts what decodes.
+type base64Text struct{}
+
+func (base64Text) Description(context.Context) string               { return "must be base64" }
+func (v base64Text) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (base64Text) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if _, err := base64.StdEncoding.DecodeString(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not base64",
+			fmt.Sprintf("The value must be base64, as base64encode() gives it: %v.", err))
+	}
+}
+
+// authorizedKeys accepts lines as in ~/.ssh/authorized_keys.
+type authorizedKeys struct{}
+
+func (authorizedKeys) Description(context.Context) string {
+	return "must be SSH public keys, one a line"
+}
+func (v authorizedKeys) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (authorizedKeys) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	for i, line := range strings.Split(req.ConfigValue.ValueString(), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line)); err != nil {
+			resp.Diagnostics.AddAttributeError(req.Path, "Not an SSH public key",
+				fmt.Sprintf("Line %d is not a public key as in ~/.ssh/authorized_keys: %v.", i+1, err))
+		}
+	}
+}
