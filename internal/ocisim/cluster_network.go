@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package ocisim
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/oracle/oci-go-sdk/v65/core"
+	"github.com/oracle/oci-go-sdk/v65/workrequests"
+)
+
+// clusterNetwork is an RDMA network with its one pool; the pool does the work.
+type clusterNetwork struct {
+	core.ClusterNetwork
+	pool *pool
+}
+
+func (n *clusterNetwork) compartment() string { return *n.CompartmentId }
+func (n *clusterNetwork) gone() bool {
+	return n.LifecycleState == core.ClusterNetworkLifecycleStateTerminated
+}
+
+func (n *clusterNetwork) view() core.ClusterNetwork {
+	v := n.ClusterNetwork
+	v.InstancePools = []core.InstancePool{n.pool.view()}
+	return v
+}
+
+func (s *Server) createNetwork(q *request) (response, error) {
+	d, err := decode[core.CreateClusterNetworkDetails](q)
+	if err != nil {
+		return response{}, err
+	}
+	if err := q.authorize(d.CompartmentId); err != nil {
+		return response{}, err
+	}
+	if len(d.InstancePools) != 1 {
+		return response{}, invalid("instancePools", "a cluster network has exactly one pool, not %d", len(d.InstancePools))
+	}
+	n, err := s.newNetwork(q, d)
+	if err != nil {
+		return response{}, err
+	}
+	s.store.networks.add(*n.Id, n)
+	s.store.pools.add(*n.pool.Id, n.pool)
+	w := s.newWorkRequest(opReserveNetwork, n.compartment(), entityNetwork, *n.Id, workrequests.WorkRequestResourceActionTypeCreated)
+	s.begin(&n.pool.job, func(ctx context.Context) { s.provision(ctx, n, w) })
+	return response{body: n.view(), etag: etagOf(n.view()), workRequest: *w.Id, created: *n.Id}, nil
+}
+
+func (s *Server) newNetwork(q *request, d core.CreateClusterNetworkDetails) (*clusterNetwork, error) {
+	placement, err := convert[core.CreateInstancePoolPlacementConfigurationDetails](d.PlacementConfiguration)
+	if err != nil {
+		return nil, err
+	}
+	of := d.InstancePools[0]
+	p, err := s.newPool(q, core.CreateInstancePoolDetails{
+		CompartmentId: d.CompartmentId, InstanceConfigurationId: of.InstanceConfigurationId, Size: of.Size, DisplayName: of.DisplayName,
+		FreeformTags: of.FreeformTags, DefinedTags: of.DefinedTags,
+		PlacementConfigurations: []core.CreateInstancePoolPlacementConfigurationDetails{placement},
+	})
+	if err != nil {
+		return nil, err
+	}
+	now := s.timestamp()
+	n := &clusterNetwork{pool: p, ClusterNetwork: core.ClusterNetwork{
+		Id: ptr(s.names.ocid("clusternetwork")), CompartmentId: d.CompartmentId, DisplayName: d.DisplayName,
+		LifecycleState: core.ClusterNetworkLifecycleStateProvisioning, TimeCreated: now, TimeUpdated: now,
+		PlacementConfiguration: d.PlacementConfiguration,
+	}}
+	if n.DisplayName == nil {
+		n.DisplayName = ptr("clusternetwork" + s.defaultSuffix())
+	}
+	if c := d.ClusterConfiguration; c != nil {
+		n.HpcIslandId, n.NetworkBlockIds = c.HpcIslandId, c.NetworkBlockIds
+	}
+	n.FreeformTags, n.DefinedTags = tagged(d.FreeformTags, d.DefinedTags)
+	p.network = n
+	return n, s.checkRDMA(p.shape)
+}
+
+func (s *Server) checkRDMA(name string) error {
+	if sh := s.shape(name); !sh.rdma() {
+		return invalid("instanceConfigurationId", "the shape %s of the instance configuration has no RDMA network", name)
+	}
+	return nil
+}
+
+// provision reserves the hosts of a cluster network, all or none, and then fills its pool.
+func (s *Server) provision(ctx context.Context, n *clusterNetwork, w *workRequest) {
+	defer s.abandon(w)
+	if !s.update(ctx, func() { s.progress(w, 0, 0) }) || s.clock.sleep(ctx, reserveTime) != nil {
+		return
+	}
+	reserved := false
+	s.update(ctx, func() { reserved = s.reserve(n, w) })
+	if reserved {
+		s.populate(ctx, n.pool)
+	}
+}
+
+func (s *Server) reserve(n *clusterNetwork, w *workRequest) bool {
+	if free, limited := s.freeHosts(n.pool.shape); limited && free < *n.pool.Size {
+		s.fault(w, codeOutOfCapacity, "Insufficient capacity for cluster network")
+		s.conclude(w)
+		s.setState(n.pool, core.InstancePoolLifecycleStateTerminated)
+		return false
+	}
+	n.pool.reserved = *n.pool.Size
+	if n.HpcIslandId == nil {
+		n.HpcIslandId = ptr(s.names.ocid("hpcisland"))
+	}
+	if len(n.NetworkBlockIds) == 0 {
+		n.NetworkBlockIds = []string{s.names.ocid("computenetworkblock")}
+	}
+	s.succeed(w)
+	return true
+}
+
+func (s *Server) getNetwork(q *request) (response, error) {
+	n, err := find(q.sees, s.store.networks, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	return ok(n.view())
+}
+
+func (s *Server) listNetworks(q *request) (response, error) {
+	compartment, err := q.compartment()
+	if err != nil {
+		return response{}, err
+	}
+	if _, err := q.enum("lifecycleState", core.GetClusterNetworkSummaryLifecycleStateEnumStringValues()); err != nil {
+		return response{}, err
+	}
+	var rows []row
+	for _, n := range s.store.networks.all() {
+		if n.compartment() != compartment || !q.wants("displayName", n.DisplayName) || !q.wants("lifecycleState", ptr(string(n.LifecycleState))) {
+			continue
+		}
+		rows = append(rows, row{name: *n.DisplayName, item: core.ClusterNetworkSummary{
+			Id: n.Id, CompartmentId: n.CompartmentId, LifecycleState: core.ClusterNetworkSummaryLifecycleStateEnum(n.LifecycleState),
+			TimeCreated: n.TimeCreated, TimeUpdated: n.TimeUpdated, DisplayName: n.DisplayName, FreeformTags: n.FreeformTags,
+			DefinedTags: n.DefinedTags, InstancePools: []core.InstancePoolSummary{n.pool.summary()}}})
+	}
+	return page(q, rows)
+}
+
+func (s *Server) listNetworkInstances(q *request) (response, error) {
+	n, err := find(q.sees, s.store.networks, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	return listMembers(q, n.pool)
+}
+
+// updateNetwork changes names and tags, and the pool. It has no work request header, as on OCI.
+func (s *Server) updateNetwork(q *request) (response, error) {
+	n, err := find(q.sees, s.store.networks, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	if err := q.match(n.view()); err != nil {
+		return response{}, err
+	}
+	d, err := decode[core.UpdateClusterNetworkDetails](q)
+	if err != nil {
+		return response{}, err
+	}
+	if len(d.InstancePools) > 1 {
+		return response{}, invalid("instancePools", "a cluster network has exactly one pool, not %d", len(d.InstancePools))
+	}
+	next := n.pool.InstancePool
+	for _, p := range d.InstancePools {
+		if *p.Id != *n.pool.Id {
+			return response{}, notFound()
+		}
+		set(&next.DisplayName, p.DisplayName)
+		set(&next.Size, p.Size)
+		set(&next.InstanceConfigurationId, p.InstanceConfigurationId)
+		setTags(&next.FreeformTags, &next.DefinedTags, p.FreeformTags, p.DefinedTags)
+	}
+	if err := s.changePool(q, n.pool, next); err != nil {
+		return response{}, err
+	}
+	set(&n.DisplayName, d.DisplayName)
+	setTags(&n.FreeformTags, &n.DefinedTags, d.FreeformTags, d.DefinedTags)
+	n.TimeUpdated = s.timestamp()
+	return ok(n.view())
+}
+
+// terminateNetwork ends a cluster network with its pool and instances. The instance configuration stays.
+func (s *Server) terminateNetwork(q *request) (response, error) {
+	n, err := find(q.sees, s.store.networks, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	if n.gone() {
+		return response{}, notFound()
+	}
+	if err := q.match(n.view()); err != nil {
+		return response{}, err
+	}
+	if n.LifecycleState == core.ClusterNetworkLifecycleStateTerminating {
+		return response{}, incorrectState(*n.Id, string(n.LifecycleState))
+	}
+	w := s.newWorkRequest(opTerminateNetwork, n.compartment(), entityNetwork, *n.Id, workrequests.WorkRequestResourceActionTypeDeleted)
+	s.setState(n.pool, core.InstancePoolLifecycleStateTerminating)
+	s.begin(&n.pool.job, func(ctx context.Context) {
+		defer s.abandon(w)
+		s.update(ctx, func() { s.progress(w, 0, 0) })
+		s.empty(ctx, n.pool)
+		s.update(ctx, func() { s.succeed(w) })
+	})
+	return response{status: http.StatusNoContent, workRequest: *w.Id}, nil
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package ocisim
+
+import (
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+)
+
+// Config describes a simulated region. Empty OCIDs are generated.
+type Config struct {
+	Region        string // such as us-lab-1
+	TenancyID     string
+	CompartmentID string
+	Users         []User
+	// Tokens maps a security token to the user it stands for; the user's key is then the session key.
+	Tokens map[string]User
+	// AvailabilityDomains by full name with the tenancy's prefix, such as Lab1:US-LAB-1-AD-1. Each has
+	// three fault domains.
+	AvailabilityDomains []string
+	VCN                 VCN
+	Subnets             []Subnet
+	Images              []Image
+	// Shapes offered, by name; empty offers all known ones.
+	Shapes []string
+	// Capacity is the number of hosts of a shape; a shape that is absent has no limit.
+	Capacity map[string]int
+	// Shortage is what a pool does when not all of its instances can be launched.
+	Shortage Shortage
+	// KeepVacancies leaves the place of a pool member vacant that somebody terminated through the
+	// instance API. By default the pool launches a replacement.
+	KeepVacancies bool
+	// TimeScale divides OCI's intervals: with 1000, minutes take 60 ms. 0 means 1. Timestamps stay
+	// those of the wall clock, because clients compare them with their own.
+	TimeScale float64
+	// Hosts boots machines for instances; nil means instances without machines.
+	Hosts  Hosts
+	Logger *slog.Logger // nil discards
+	// Seed makes OCIDs and names repeatable; 0 draws a random one.
+	Seed uint64
+}
+
+// User is an API user.
+type User struct {
+	ID  string // OCID
+	Key *rsa.PublicKey
+	// Compartments that the user may see beside the tenancy's root; empty means Config.CompartmentID.
+	Compartments []string
+}
+
+// VCN is the one virtual cloud network of the region.
+type VCN struct {
+	ID          string
+	CIDR        netip.Prefix
+	DisplayName string
+	DNSLabel    string
+}
+
+// Subnet is a regional subnet of the VCN.
+type Subnet struct {
+	ID          string
+	CIDR        netip.Prefix
+	DisplayName string
+	DNSLabel    string
+	Public      bool // VNICs may have public addresses
+}
+
+// Image is a platform image.
+type Image struct {
+	ID                     string
+	DisplayName            string
+	OperatingSystem        string
+	OperatingSystemVersion string
+}
+
+// Shortage is the behaviour of a pool that cannot get all of its instances. Public OCI's is not
+// documented for every case, therefore it can be chosen.
+type Shortage string
+
+// Shortage behaviours. The work request LaunchInstancesInPool has the errors in all of them.
+const (
+	// ShortageWaits keeps the pool PROVISIONING or SCALING and its work request IN_PROGRESS, and tries
+	// again every five minutes. The default.
+	ShortageWaits Shortage = ""
+	// ShortageRunsShort makes the pool RUNNING with fewer instances than its size.
+	ShortageRunsShort Shortage = "runs-short"
+	// ShortageTerminates terminates a pool that is being created; one that grows runs short.
+	ShortageTerminates Shortage = "terminates"
+)
+
+func (c *Config) check() error {
+	switch {
+	case c.Region == "":
+		return errors.New("ocisim: Config.Region is empty")
+	case c.TenancyID == "" || c.CompartmentID == "":
+		return errors.New("ocisim: Config.TenancyID and CompartmentID are needed")
+	case len(c.AvailabilityDomains) == 0:
+		return errors.New("ocisim: Config.AvailabilityDomains is empty")
+	case c.TimeScale < 0:
+		return fmt.Errorf("ocisim: Config.TimeScale is %g, must not be negative", c.TimeScale)
+	case !slices.Contains([]Shortage{ShortageWaits, ShortageRunsShort, ShortageTerminates}, c.Shortage):
+		return fmt.Errorf("ocisim: Config.Shortage %q is unknown", c.Shortage)
+	}
+	for _, s := range c.Subnets {
+		if !s.CIDR.IsValid() || !s.CIDR.Addr().Is4() || s.CIDR.Bits() > 30 {
+			return fmt.Errorf("ocisim: CIDR %q of subnet %q is no IPv4 network of /30 or wider", s.CIDR, s.DisplayName)
+		}
+	}
+	for _, u := range c.Users {
+		if u.ID == "" || u.Key == nil {
+			return errors.New("ocisim: a user of Config.Users has no ID or no Key")
+		}
+	}
+	return nil
+}

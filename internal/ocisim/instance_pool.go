@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package ocisim
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/oracle/oci-go-sdk/v65/core"
+	"github.com/oracle/oci-go-sdk/v65/workrequests"
+)
+
+// pool is an instance pool, on its own or the one of a cluster network.
+type pool struct {
+	core.InstancePool
+	network  *clusterNetwork // nil for a pool on its own
+	shape    string
+	members  []*instance
+	reserved int // hosts held for launches to come
+	launches int // so far
+	job      job // creating, resizing, detaching, or terminating
+}
+
+func (p *pool) compartment() string { return *p.CompartmentId }
+func (p *pool) gone() bool          { return p.LifecycleState == core.InstancePoolLifecycleStateTerminated }
+
+// view is the pool as clients see it: currentSize counts what runs.
+func (p *pool) view() core.InstancePool {
+	v := p.InstancePool
+	v.CurrentSize = ptr(p.running())
+	return v
+}
+
+func (p *pool) running() int {
+	n := 0
+	for _, i := range p.members {
+		if i.LifecycleState == core.InstanceLifecycleStateRunning {
+			n++
+		}
+	}
+	return n
+}
+
+// staying are the members that nobody ends.
+func (p *pool) staying() []*instance {
+	return slices.DeleteFunc(slices.Clone(p.members), (*instance).ending)
+}
+
+func (p *pool) drop(i *instance) {
+	p.members = slices.DeleteFunc(p.members, func(m *instance) bool { return m == i })
+	i.pool = nil
+}
+
+// setState of a pool and of its cluster network, which always agree.
+func (s *Server) setState(p *pool, state core.InstancePoolLifecycleStateEnum) {
+	p.LifecycleState = state
+	if n := p.network; n != nil {
+		n.LifecycleState = core.ClusterNetworkLifecycleStateEnum(state)
+		n.TimeUpdated = s.timestamp()
+	}
+	if p.gone() {
+		p.reserved = 0
+		s.later(terminatedVisible, func() {
+			s.store.pools.remove(*p.Id)
+			if p.network != nil {
+				s.store.networks.remove(*p.network.Id)
+			}
+		})
+	}
+}
+
+// newPool checks the details of a pool and makes it, PROVISIONING.
+func (s *Server) newPool(q *request, d core.CreateInstancePoolDetails) (*pool, error) {
+	if *d.Size < 0 {
+		return nil, invalid("size", "%d is negative", *d.Size)
+	}
+	placements, err := convert[[]core.InstancePoolPlacementConfiguration](d.PlacementConfigurations)
+	if err != nil {
+		return nil, err
+	}
+	p := &pool{InstancePool: core.InstancePool{
+		Id: ptr(s.names.ocid("instancepool")), CompartmentId: d.CompartmentId, InstanceConfigurationId: d.InstanceConfigurationId,
+		LifecycleState: core.InstancePoolLifecycleStateProvisioning, PlacementConfigurations: placements, Size: d.Size,
+		TimeCreated: s.timestamp(), DisplayName: d.DisplayName, PoolType: core.InstancePoolPoolTypeInstance,
+		LoadBalancers:                []core.InstancePoolLoadBalancerAttachment{},
+		InstanceDisplayNameFormatter: d.InstanceDisplayNameFormatter, InstanceHostnameFormatter: d.InstanceHostnameFormatter,
+	}}
+	if p.DisplayName == nil {
+		p.DisplayName = ptr("instancepool" + s.defaultSuffix())
+	}
+	p.FreeformTags, p.DefinedTags = tagged(d.FreeformTags, d.DefinedTags)
+	return p, s.checkPool(q.sees, p)
+}
+
+// checkPool places one member by way of trial, in each of the placements.
+func (s *Server) checkPool(sees viewer, p *pool) error {
+	if _, err := find(sees, s.store.configurations, *p.InstanceConfigurationId); err != nil {
+		return err
+	}
+	if len(p.PlacementConfigurations) == 0 {
+		return missing("placementConfigurations")
+	}
+	for _, c := range p.PlacementConfigurations {
+		switch {
+		case c.ComputeClusterId != nil:
+			return notSimulated("placementConfigurations.computeClusterId")
+		case len(c.SecondaryVnicSubnets) > 0:
+			return notSimulated("placementConfigurations.secondaryVnicSubnets")
+		}
+		placed, err := s.placeMember(sees, p, c)
+		if err != nil {
+			return err
+		}
+		p.shape = *placed.shape.Shape.Shape
+	}
+	return nil
+}
+
+func (s *Server) createPool(q *request) (response, error) {
+	d, err := decode[core.CreateInstancePoolDetails](q)
+	if err != nil {
+		return response{}, err
+	}
+	if err := q.authorize(d.CompartmentId); err != nil {
+		return response{}, err
+	}
+	switch {
+	case len(d.LoadBalancers) > 0:
+		return response{}, notSimulated("loadBalancers")
+	case d.LifecycleManagement != nil:
+		return response{}, notSimulated("lifecycleManagement")
+	}
+	p, err := s.newPool(q, d)
+	if err != nil {
+		return response{}, err
+	}
+	s.store.pools.add(*p.Id, p)
+	s.begin(&p.job, func(ctx context.Context) { s.populate(ctx, p) })
+	resp, err := ok(p.view())
+	resp.created = *p.Id
+	return resp, err
+}
+
+// populate fills a new pool.
+func (s *Server) populate(ctx context.Context, p *pool) {
+	full := s.fill(ctx, p)
+	if !full && s.cfg.Shortage == ShortageTerminates {
+		s.empty(ctx, p)
+		return
+	}
+	s.update(ctx, func() { s.ready(p, full) })
+}
+
+func (s *Server) getPool(q *request) (response, error) {
+	p, err := find(q.sees, s.store.pools, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	return ok(p.view())
+}
+
+func (s *Server) listPools(q *request) (response, error) {
+	compartment, err := q.compartment()
+	if err != nil {
+		return response{}, err
+	}
+	if _, err := q.enum("lifecycleState", core.GetInstancePoolSummaryLifecycleStateEnumStringValues()); err != nil {
+		return response{}, err
+	}
+	var rows []row
+	for _, p := range s.store.pools.all() {
+		if p.compartment() == compartment && q.wants("displayName", p.DisplayName) && q.wants("lifecycleState", ptr(string(p.LifecycleState))) {
+			rows = append(rows, row{p.summary(), *p.DisplayName})
+		}
+	}
+	return page(q, rows)
+}
+
+func (p *pool) summary() core.InstancePoolSummary {
+	sum := core.InstancePoolSummary{
+		Id: p.Id, CompartmentId: p.CompartmentId, InstanceConfigurationId: p.InstanceConfigurationId,
+		LifecycleState: core.InstancePoolSummaryLifecycleStateEnum(p.LifecycleState), Size: p.Size, TimeCreated: p.TimeCreated,
+		DisplayName: p.DisplayName, PoolType: p.PoolType, FreeformTags: p.FreeformTags, DefinedTags: p.DefinedTags, CurrentSize: ptr(p.running()),
+	}
+	for _, c := range p.PlacementConfigurations {
+		sum.AvailabilityDomains = append(sum.AvailabilityDomains, *c.AvailabilityDomain)
+	}
+	return sum
+}
+
+func (s *Server) updatePool(q *request) (response, error) {
+	p, err := find(q.sees, s.store.pools, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	if err := q.match(p.view()); err != nil {
+		return response{}, err
+	}
+	d, err := decode[core.UpdateInstancePoolDetails](q)
+	if err != nil {
+		return response{}, err
+	}
+	if d.LifecycleManagement != nil {
+		return response{}, notSimulated("lifecycleManagement")
+	}
+	next := p.InstancePool
+	if d.PlacementConfigurations != nil {
+		if next.PlacementConfigurations, err = convert[[]core.InstancePoolPlacementConfiguration](d.PlacementConfigurations); err != nil {
+			return response{}, err
+		}
+	}
+	set(&next.InstanceDisplayNameFormatter, d.InstanceDisplayNameFormatter)
+	set(&next.InstanceHostnameFormatter, d.InstanceHostnameFormatter)
+	set(&next.DisplayName, d.DisplayName)
+	set(&next.InstanceConfigurationId, d.InstanceConfigurationId)
+	set(&next.Size, d.Size)
+	setTags(&next.FreeformTags, &next.DefinedTags, d.FreeformTags, d.DefinedTags)
+	if err := s.changePool(q, p, next); err != nil {
+		return response{}, err
+	}
+	return ok(p.view())
+}
+
+// changePool applies an update to a running pool. Members stay as they are; new ones come of the new
+// settings.
+func (s *Server) changePool(q *request, p *pool, next core.InstancePool) error {
+	if p.LifecycleState != core.InstancePoolLifecycleStateRunning {
+		return incorrectState(*p.Id, string(p.LifecycleState))
+	}
+	if *next.Size < 0 {
+		return invalid("size", "%d is negative", *next.Size)
+	}
+	trial := &pool{InstancePool: next, network: p.network}
+	if err := s.checkPool(q.sees, trial); err != nil {
+		return err
+	}
+	resized := *next.Size != *p.Size
+	p.InstancePool, p.shape = next, trial.shape
+	if resized {
+		s.setState(p, core.InstancePoolLifecycleStateScaling)
+		s.begin(&p.job, func(ctx context.Context) { s.resize(ctx, p) })
+	}
+	return nil
+}
+
+// terminatePool ends a pool on its own.
+func (s *Server) terminatePool(q *request) (response, error) {
+	p, err := find(q.sees, s.store.pools, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	if p.gone() {
+		return response{}, notFound()
+	}
+	if err := q.match(p.view()); err != nil {
+		return response{}, err
+	}
+	if p.network != nil {
+		return response{}, conflict("The instance pool %s belongs to the cluster network %s: terminate that.", *p.Id, *p.network.Id)
+	}
+	if p.LifecycleState == core.InstancePoolLifecycleStateTerminating {
+		return response{}, incorrectState(*p.Id, string(p.LifecycleState))
+	}
+	s.setState(p, core.InstancePoolLifecycleStateTerminating)
+	s.begin(&p.job, func(ctx context.Context) { s.empty(ctx, p) })
+	return response{status: http.StatusNoContent}, nil
+}
+
+// poolRequest finds the pool of a request about one of its instances, and the instance.
+func (s *Server) poolRequest(q *request, instanceID string) (*pool, *instance, error) {
+	p, err := find(q.sees, s.store.pools, q.PathValue("id"))
+	if err != nil {
+		return nil, nil, err
+	}
+	i, err := find(q.sees, s.store.instances, instanceID)
+	return p, i, err
+}
+
+func (s *Server) getPoolInstance(q *request) (response, error) {
+	p, i, err := s.poolRequest(q, q.PathValue("instance"))
+	if err != nil {
+		return response{}, err
+	}
+	if i.pool != p {
+		return response{}, notFound()
+	}
+	return ok(i.member())
+}
+
+func (s *Server) listPoolInstances(q *request) (response, error) {
+	p, err := find(q.sees, s.store.pools, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	return listMembers(q, p)
+}
+
+func listMembers(q *request, p *pool) (response, error) {
+	if _, err := q.compartment(); err != nil {
+		return response{}, err
+	}
+	var rows []row
+	for _, i := range p.members {
+		if q.wants("displayName", i.DisplayName) {
+			rows = append(rows, row{i.summary(), *i.DisplayName})
+		}
+	}
+	return page(q, rows)
+}
+
+// attachPoolInstance takes a running instance into a pool, which grows by it.
+func (s *Server) attachPoolInstance(q *request) (response, error) {
+	d, err := decode[core.AttachInstancePoolInstanceDetails](q)
+	if err != nil {
+		return response{}, err
+	}
+	p, i, err := s.poolRequest(q, *d.InstanceId)
+	switch {
+	case err != nil:
+		return response{}, err
+	case p.network != nil:
+		return response{}, conflict("Instances cannot be attached to the pool of the cluster network %s.", *p.network.Id)
+	case i.pool != nil:
+		return response{}, conflict("The instance %s is in the instance pool %s already.", *i.Id, *i.pool.Id)
+	case p.LifecycleState != core.InstancePoolLifecycleStateRunning:
+		return response{}, incorrectState(*p.Id, string(p.LifecycleState))
+	case i.LifecycleState != core.InstanceLifecycleStateRunning:
+		return response{}, incorrectState(*i.Id, string(i.LifecycleState))
+	}
+	w := s.newWorkRequest(opAttachInstance, p.compartment(), entityPool, *p.Id, workrequests.WorkRequestResourceActionTypeUpdated)
+	w.touch(entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeRelated)
+	p.members, p.Size = append(p.members, i), ptr(*p.Size+1)
+	i.pool, i.membership = p, core.InstancePoolInstanceLifecycleStateAttaching
+	s.setState(p, core.InstancePoolLifecycleStateScaling)
+	s.begin(&p.job, func(ctx context.Context) {
+		defer s.abandon(w)
+		if !s.pause(ctx, w) {
+			return
+		}
+		s.update(ctx, func() {
+			i.membership = core.InstancePoolInstanceLifecycleStateActive
+			s.setState(p, core.InstancePoolLifecycleStateRunning)
+			s.succeed(w)
+		})
+	})
+	resp, err := ok(i.member())
+	resp.workRequest = *w.Id
+	return resp, err
+}
+
+// pause is the time that attaching and detaching take.
+func (s *Server) pause(ctx context.Context, w *workRequest) bool {
+	return s.update(ctx, func() { s.progress(w, 0, 0) }) && s.clock.sleep(ctx, detachTime) == nil
+}
+
+// detachPoolInstance takes an instance out of a pool: by default the pool shrinks and the instance goes on.
+func (s *Server) detachPoolInstance(q *request) (response, error) {
+	d, err := decode[core.DetachInstancePoolInstanceDetails](q)
+	if err != nil {
+		return response{}, err
+	}
+	p, i, err := s.poolRequest(q, *d.InstanceId)
+	switch {
+	case err != nil:
+		return response{}, err
+	case i.pool != p:
+		return response{}, notFound()
+	case p.LifecycleState != core.InstancePoolLifecycleStateRunning:
+		return response{}, incorrectState(*p.Id, string(p.LifecycleState))
+	}
+	w := s.newWorkRequest(opDetachInstance, p.compartment(), entityPool, *p.Id, workrequests.WorkRequestResourceActionTypeUpdated)
+	w.touch(entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeRelated)
+	if d.IsDecrementSize == nil || *d.IsDecrementSize {
+		p.Size = ptr(*p.Size - 1)
+	}
+	i.membership = core.InstancePoolInstanceLifecycleStateDetaching
+	s.setState(p, core.InstancePoolLifecycleStateScaling)
+	s.begin(&p.job, func(ctx context.Context) { s.detach(ctx, p, i, value(d.IsAutoTerminate), w) })
+	return response{status: http.StatusNoContent, workRequest: *w.Id}, nil
+}
+
+func (s *Server) detach(ctx context.Context, p *pool, i *instance, terminate bool, w *workRequest) {
+	defer s.abandon(w)
+	if !s.pause(ctx, w) {
+		return
+	}
+	if terminate {
+		s.end(ctx, i)
+	}
+	s.update(ctx, func() {
+		if i.pool == p {
+			p.drop(i)
+		}
+		i.membership = core.InstancePoolInstanceLifecycleStateActive
+		s.succeed(w)
+	})
+	s.resize(ctx, p)
+}
+
+// stateText is how pools spell the state of an instance: Running, not RUNNING.
+func (i *instance) stateText() *string {
+	state := string(i.LifecycleState)
+	return ptr(state[:1] + strings.ToLower(state[1:]))
+}
+
+// summary of a pool's instance, without addresses, as OCI gives it.
+func (i *instance) summary() core.InstanceSummary {
+	return core.InstanceSummary{
+		Id: i.Id, AvailabilityDomain: i.AvailabilityDomain, CompartmentId: i.CompartmentId, InstanceConfigurationId: i.InstanceConfigurationId,
+		Region: i.Region, State: i.stateText(), TimeCreated: i.TimeCreated, DisplayName: i.DisplayName, FaultDomain: i.FaultDomain,
+		Shape: i.Instance.Shape, LoadBalancerBackends: []core.InstancePoolInstanceLoadBalancerBackend{},
+	}
+}
+
+func (i *instance) member() core.InstancePoolInstance {
+	sum := i.summary()
+	return core.InstancePoolInstance{
+		Id: sum.Id, InstancePoolId: i.pool.Id, AvailabilityDomain: sum.AvailabilityDomain, LifecycleState: i.membership,
+		CompartmentId: sum.CompartmentId, InstanceConfigurationId: sum.InstanceConfigurationId, Region: sum.Region, Shape: sum.Shape,
+		State: sum.State, TimeCreated: sum.TimeCreated, DisplayName: sum.DisplayName, FaultDomain: sum.FaultDomain,
+		LoadBalancerBackends: sum.LoadBalancerBackends,
+	}
+}

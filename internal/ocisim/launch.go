@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package ocisim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/oracle/oci-go-sdk/v65/core"
+	"github.com/oracle/oci-go-sdk/v65/workrequests"
+)
+
+// placed is a launch whose parts have all been found.
+type placed struct {
+	core.LaunchInstanceDetails
+	shape  *offeredShape
+	subnet *subnet
+	vnic   core.CreateVnicDetails
+	image  *string
+}
+
+// place checks a launch and finds its shape, image and subnet.
+func (s *Server) place(sees viewer, d core.LaunchInstanceDetails) (placed, error) {
+	if err := checkSimulated(d); err != nil {
+		return placed{}, err
+	}
+	if err := s.checkAvailabilityDomain("availabilityDomain", d.AvailabilityDomain); err != nil {
+		return placed{}, err
+	}
+	if d.FaultDomain != nil && !slices.Contains(faultDomains, *d.FaultDomain) {
+		return placed{}, invalid("faultDomain", "%q is none of %v", *d.FaultDomain, faultDomains)
+	}
+	p := placed{LaunchInstanceDetails: d, vnic: value(d.CreateVnicDetails), shape: s.shape(value(d.Shape)), image: d.ImageId}
+	if p.shape == nil {
+		if d.Shape == nil {
+			return p, missing("shape")
+		}
+		return p, invalid("shape", "%q is not offered in %s", *d.Shape, *d.AvailabilityDomain)
+	}
+	if source, isImage := d.SourceDetails.(core.InstanceSourceViaImageDetails); isImage {
+		p.image = source.ImageId
+	}
+	if p.image == nil {
+		return p, missing("sourceDetails.imageId")
+	}
+	if _, err := find(sees, s.store.images, *p.image); err != nil {
+		return p, err
+	}
+	set(&p.vnic.HostnameLabel, d.HostnameLabel)
+	if p.vnic.SubnetId == nil {
+		p.vnic.SubnetId = d.SubnetId
+	}
+	if p.vnic.SubnetId == nil {
+		return p, missing("createVnicDetails.subnetId")
+	}
+	var err error
+	if p.subnet, err = find(sees, s.store.subnets, *p.vnic.SubnetId); err != nil {
+		return p, err
+	}
+	if err := checkPublicIP(p.vnic, p.subnet); err != nil {
+		return p, err
+	}
+	if err := checkUserData("", d.Metadata); err != nil {
+		return p, err
+	}
+	return p, validateMetadata("", d.Metadata, d.ExtendedMetadata)
+}
+
+func checkPublicIP(d core.CreateVnicDetails, n *subnet) error {
+	switch {
+	case !value(d.AssignPublicIp):
+		return nil
+	case *n.ProhibitPublicIpOnVnic:
+		return invalid("createVnicDetails.assignPublicIp", "subnet %s prohibits public IP addresses on VNICs", *n.Id)
+	}
+	return notSimulated("createVnicDetails.assignPublicIp")
+}
+
+// checkSimulated refuses what would change the instance if it were not ignored.
+func checkSimulated(d core.LaunchInstanceDetails) error {
+	source, viaImage := d.SourceDetails.(core.InstanceSourceViaImageDetails)
+	for field, used := range map[string]bool{
+		"capacityReservationId":                          d.CapacityReservationId != nil,
+		"clusterPlacementGroupId":                        d.ClusterPlacementGroupId != nil,
+		"computeClusterId":                               d.ComputeClusterId != nil,
+		"dedicatedVmHostId":                              d.DedicatedVmHostId != nil,
+		"launchVolumeAttachments":                        len(d.LaunchVolumeAttachments) > 0,
+		"placementConstraintDetails":                     d.PlacementConstraintDetails != nil,
+		"sourceDetails.sourceType":                       d.SourceDetails != nil && !viaImage,
+		"sourceDetails.instanceSourceImageFilterDetails": source.InstanceSourceImageFilterDetails != nil,
+		"createVnicDetails.privateIpId":                  d.CreateVnicDetails != nil && d.CreateVnicDetails.PrivateIpId != nil,
+	} {
+		if used {
+			return notSimulated(field)
+		}
+	}
+	return nil
+}
+
+// launch makes an instance of a placed launch. The host is booted by [Server.boot].
+func (s *Server) launch(p placed) (*instance, error) {
+	common, err := convert[core.Instance](p.LaunchInstanceDetails)
+	if err != nil {
+		return nil, fmt.Errorf("make instance of launch details: %w", err)
+	}
+	i := &instance{Instance: common, shape: p.shape}
+	i.Id, i.Region, i.TimeCreated = ptr(s.names.ocid("instance")), &s.cfg.Region, s.timestamp()
+	i.LifecycleState, i.ImageId, i.ShapeConfig = core.InstanceLifecycleStateProvisioning, p.image, shapeConfig(p)
+	i.LaunchMode = core.InstanceLaunchModeNative
+	if i.DisplayName == nil {
+		i.DisplayName = ptr("instance" + s.defaultSuffix())
+	}
+	if i.FaultDomain == nil {
+		i.FaultDomain = ptr(s.emptiestFaultDomain(*i.AvailabilityDomain, faultDomains))
+	}
+	i.FreeformTags, i.DefinedTags = tagged(i.FreeformTags, i.DefinedTags)
+	if i.vnic, err = s.newVnic(i, p.vnic, p.subnet); err != nil {
+		return nil, err
+	}
+	s.store.instances.add(*i.Id, i)
+	return i, nil
+}
+
+// shapeConfig tells what the instance got: what was asked for on a flexible shape, else the shape's own.
+func shapeConfig(p placed) *core.InstanceShapeConfig {
+	c := &core.InstanceShapeConfig{
+		Ocpus: p.shape.Ocpus, MemoryInGBs: p.shape.MemoryInGBs, Gpus: p.shape.Gpus, GpuDescription: p.shape.GpuDescription,
+		LocalDisks: p.shape.LocalDisks, MaxVnicAttachments: p.shape.MaxVnicAttachments,
+	}
+	if asked := p.ShapeConfig; asked != nil && value(p.shape.IsFlexible) {
+		set(&c.Ocpus, asked.Ocpus)
+		c.MemoryInGBs = ptr(*c.Ocpus * *p.shape.MemoryOptions.DefaultPerOcpuInGBs)
+		set(&c.MemoryInGBs, asked.MemoryInGBs)
+	}
+	return c
+}
+
+func (s *Server) emptiestFaultDomain(ad string, of []string) string {
+	count := map[string]int{}
+	for _, i := range s.store.instances.all() {
+		if !i.gone() && *i.AvailabilityDomain == ad {
+			count[*i.FaultDomain]++
+		}
+	}
+	return slices.MinFunc(of, func(a, b string) int { return count[a] - count[b] })
+}
+
+// freeHosts of a shape, without those reserved for cluster networks; limited is false where there is no end.
+func (s *Server) freeHosts(name string) (free int, limited bool) {
+	free, limited = s.cfg.Capacity[name]
+	if !limited {
+		return 0, false
+	}
+	for _, i := range s.store.instances.all() {
+		if !i.gone() && *i.Instance.Shape == name {
+			free--
+		}
+	}
+	for _, p := range s.store.pools.all() {
+		if p.shape == name {
+			free -= p.reserved
+		}
+	}
+	return free, true
+}
+
+// hasHost says whether one more instance of a shape fits.
+func (s *Server) hasHost(name string) bool {
+	free, limited := s.freeHosts(name)
+	return !limited || free > 0
+}
+
+// boot brings a launched instance up, in a job of its own.
+func (s *Server) boot(i *instance, w *workRequest) {
+	s.begin(&i.job, func(ctx context.Context) {
+		if w != nil {
+			defer s.abandon(w)
+			s.update(ctx, func() { s.progress(w, 0, 0) })
+		}
+		err := s.bootHost(ctx, i)
+		if err != nil && ctx.Err() == nil {
+			s.removeHost(ctx, i)
+		}
+		s.update(ctx, func() {
+			if err != nil {
+				s.launchFailed(i, err)
+			} else {
+				i.LifecycleState = core.InstanceLifecycleStateRunning
+			}
+			if w != nil {
+				if err != nil {
+					s.fault(w, "InternalError", i.failure)
+				}
+				s.conclude(w)
+			}
+		})
+	})
+}
+
+func (s *Server) bootHost(ctx context.Context, i *instance) error {
+	if err := s.clock.sleep(ctx, i.shape.bootTime()); err != nil {
+		return err
+	}
+	var h Host
+	if !s.update(ctx, func() {
+		i.vnic.attach()
+		h = s.hostOf(i)
+	}) {
+		return ctx.Err()
+	}
+	if s.cfg.Hosts == nil {
+		return nil
+	}
+	return s.cfg.Hosts.Boot(ctx, h)
+}
+
+// launchFailed ends an instance whose host did not come up.
+func (s *Server) launchFailed(i *instance, err error) {
+	i.failure = fmt.Sprintf("Launching instance %s failed: %v", *i.DisplayName, err)
+	s.log.Error("host did not boot", "instance", *i.Id, "name", *i.DisplayName, "error", err)
+	s.endInstance(i)
+}
+
+func (s *Server) removeHost(ctx context.Context, i *instance) {
+	if s.cfg.Hosts == nil {
+		return
+	}
+	if err := s.cfg.Hosts.Remove(ctx, *i.Id); err != nil {
+		s.log.Error("host was not removed", "instance", *i.Id, "name", *i.DisplayName, "error", err)
+	}
+}
+
+// terminate ends an instance in a job that supersedes its launch. The work request may be nil.
+func (s *Server) terminate(i *instance, w *workRequest) {
+	i.LifecycleState = core.InstanceLifecycleStateTerminating
+	i.vnic.detaching()
+	s.begin(&i.job, func(ctx context.Context) {
+		if w != nil {
+			defer s.abandon(w)
+			s.update(ctx, func() { s.progress(w, 0, 0) })
+		}
+		if s.clock.sleep(ctx, terminateTime) != nil {
+			return
+		}
+		s.removeHost(ctx, i)
+		s.update(ctx, func() {
+			s.endInstance(i)
+			if w != nil {
+				s.succeed(w)
+			}
+		})
+	})
+}
+
+// endInstance makes an instance TERMINATED: its address and host are free, its record stays for a while.
+func (s *Server) endInstance(i *instance) {
+	i.LifecycleState = core.InstanceLifecycleStateTerminated
+	i.vnic.release()
+	s.later(terminatedVisible, func() {
+		s.store.instances.remove(*i.Id)
+		s.store.vnics.remove(*i.vnic.Id)
+	})
+	if i.pool != nil {
+		i.pool.drop(i)
+	}
+}
+
+func (s *Server) launchInstance(q *request) (response, error) {
+	d, err := decode[core.LaunchInstanceDetails](q)
+	if err != nil {
+		return response{}, err
+	}
+	if err := q.authorize(d.CompartmentId); err != nil {
+		return response{}, err
+	}
+	p, err := s.place(q.sees, d)
+	if err != nil {
+		return response{}, err
+	}
+	if !s.hasHost(*p.shape.Shape.Shape) {
+		return response{}, outOfHostCapacity()
+	}
+	i, err := s.launch(p)
+	if err != nil {
+		return response{}, err
+	}
+	w := s.newWorkRequest(opLaunchInstance, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeCreated)
+	s.boot(i, w)
+	return response{body: i.Instance, etag: etagOf(i.Instance), workRequest: *w.Id, created: *i.Id}, nil
+}

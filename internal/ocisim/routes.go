@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package ocisim
+
+import "net/http"
+
+// route binds an operation of OCI to its handler, which runs with the lock held.
+type route struct {
+	operation string
+	method    string
+	path      string
+	handle    func(*Server, *request) (response, error)
+}
+
+const v1 = "/20160918"
+
+var routes = []route{
+	{"CreateInstanceConfiguration", "POST", v1 + "/instanceConfigurations", (*Server).createConfiguration},
+	{"ListInstanceConfigurations", "GET", v1 + "/instanceConfigurations", (*Server).listConfigurations},
+	{"GetInstanceConfiguration", "GET", v1 + "/instanceConfigurations/{id}", (*Server).getConfiguration},
+	{"UpdateInstanceConfiguration", "PUT", v1 + "/instanceConfigurations/{id}", (*Server).updateConfiguration},
+	{"DeleteInstanceConfiguration", "DELETE", v1 + "/instanceConfigurations/{id}", (*Server).deleteConfiguration},
+
+	{"CreateClusterNetwork", "POST", v1 + "/clusterNetworks", (*Server).createNetwork},
+	{"ListClusterNetworks", "GET", v1 + "/clusterNetworks", (*Server).listNetworks},
+	{"GetClusterNetwork", "GET", v1 + "/clusterNetworks/{id}", (*Server).getNetwork},
+	{"UpdateClusterNetwork", "PUT", v1 + "/clusterNetworks/{id}", (*Server).updateNetwork},
+	{"TerminateClusterNetwork", "DELETE", v1 + "/clusterNetworks/{id}", (*Server).terminateNetwork},
+	{"ListClusterNetworkInstances", "GET", v1 + "/clusterNetworks/{id}/instances", (*Server).listNetworkInstances},
+
+	{"CreateInstancePool", "POST", v1 + "/instancePools", (*Server).createPool},
+	{"ListInstancePools", "GET", v1 + "/instancePools", (*Server).listPools},
+	{"GetInstancePool", "GET", v1 + "/instancePools/{id}", (*Server).getPool},
+	{"UpdateInstancePool", "PUT", v1 + "/instancePools/{id}", (*Server).updatePool},
+	{"TerminateInstancePool", "DELETE", v1 + "/instancePools/{id}", (*Server).terminatePool},
+	{"ListInstancePoolInstances", "GET", v1 + "/instancePools/{id}/instances", (*Server).listPoolInstances},
+	{"GetInstancePoolInstance", "GET", v1 + "/instancePools/{id}/instances/{instance}", (*Server).getPoolInstance},
+	{"AttachInstancePoolInstance", "POST", v1 + "/instancePools/{id}/instances", (*Server).attachPoolInstance},
+	{"DetachInstancePoolInstance", "POST", v1 + "/instancePools/{id}/actions/detachInstance", (*Server).detachPoolInstance},
+
+	{"LaunchInstance", "POST", v1 + "/instances", (*Server).launchInstance},
+	{"ListInstances", "GET", v1 + "/instances", (*Server).listInstances},
+	{"GetInstance", "GET", v1 + "/instances/{id}", (*Server).getInstance},
+	{"UpdateInstance", "PUT", v1 + "/instances/{id}", (*Server).updateInstance},
+	{"TerminateInstance", "DELETE", v1 + "/instances/{id}", (*Server).terminateInstance},
+	{"InstanceAction", "POST", v1 + "/instances/{id}", (*Server).instanceAction},
+
+	{"ListVnicAttachments", "GET", v1 + "/vnicAttachments", (*Server).listAttachments},
+	{"GetVnicAttachment", "GET", v1 + "/vnicAttachments/{id}", (*Server).getAttachment},
+	{"GetVnic", "GET", v1 + "/vnics/{id}", (*Server).getVnic},
+	{"ListPrivateIps", "GET", v1 + "/privateIps", (*Server).listPrivateIPs},
+	{"GetPrivateIp", "GET", v1 + "/privateIps/{id}", (*Server).getPrivateIP},
+
+	{"ListVcns", "GET", v1 + "/vcns", (*Server).listVCNs},
+	{"GetVcn", "GET", v1 + "/vcns/{id}", (*Server).getVCN},
+	{"ListSubnets", "GET", v1 + "/subnets", (*Server).listSubnets},
+	{"GetSubnet", "GET", v1 + "/subnets/{id}", (*Server).getSubnet},
+
+	{"ListImages", "GET", v1 + "/images", (*Server).listImages},
+	{"GetImage", "GET", v1 + "/images/{id}", (*Server).getImage},
+	{"ListShapes", "GET", v1 + "/shapes", (*Server).listShapes},
+
+	{"ListAvailabilityDomains", "GET", v1 + "/availabilityDomains", (*Server).listAvailabilityDomains},
+	{"ListFaultDomains", "GET", v1 + "/faultDomains", (*Server).listFaultDomains},
+	{"ListRegions", "GET", v1 + "/regions", (*Server).listRegions},
+	{"GetCompartment", "GET", v1 + "/compartments/{id}", (*Server).getCompartment},
+
+	{"ListWorkRequests", "GET", v1 + "/workRequests", (*Server).listWorkRequests},
+	{"GetWorkRequest", "GET", v1 + "/workRequests/{id}", (*Server).getWorkRequest},
+	{"ListWorkRequestErrors", "GET", v1 + "/workRequests/{id}/errors", (*Server).listWorkRequestErrors},
+	{"ListWorkRequestLogs", "GET", v1 + "/workRequests/{id}/logs", (*Server).listWorkRequestLogs},
+}
+
+func (s *Server) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, rt := range routes {
+		mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, rt) })
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.serve(w, r, route{handle: func(_ *Server, q *request) (response, error) {
+			return response{}, notSimulated(q.Method + " " + q.URL.Path)
+		}})
+	})
+	return mux
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MPL-2.0
+
+// Package ocisim simulates the control plane of an OCI region over HTTP: compute management, compute,
+// virtual network, identity and work requests, as far as clusters of GPU nodes need them. Requests are
+// verified, states change asynchronously, and what is not simulated is refused with 501.
+package ocisim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/oracle/oci-go-sdk/v65/common"
+	"golang.org/x/sync/errgroup"
+)
+
+// Server is a simulated region. It is an [http.Handler] for every service of it.
+type Server struct {
+	cfg        Config
+	keys       keyring
+	mux        *http.ServeMux
+	clock      clock
+	log        *slog.Logger
+	shapes     []offeredShape
+	started    *common.SDKTime
+	ctx        context.Context //nolint:containedctx // the life of the background jobs
+	stop       context.CancelFunc
+	background sync.WaitGroup
+
+	mu      sync.Mutex // protects all below
+	closed  bool
+	names   *namer
+	store   store
+	retries map[retryKey]retryRecord
+	stats   Stats
+}
+
+// Stats counts what a server has seen and holds.
+type Stats struct {
+	Requests int
+	Refused  int // answered 401
+	// Unknown counts what was answered 501, by operation, with {id} for OCIDs.
+	Unknown map[string]int
+	// Resources that exist, without terminated ones.
+	InstanceConfigurations int
+	ClusterNetworks        int
+	InstancePools          int
+	Instances              int
+}
+
+// New makes a region. Close it after use.
+func New(c Config) (*Server, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	keys, err := newKeyring(&c)
+	if err != nil {
+		return nil, err
+	}
+	shapes, err := offer(c.Shapes)
+	if err != nil {
+		return nil, err
+	}
+	c.Capacity = maps.Clone(c.Capacity)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.TimeScale == 0 {
+		c.TimeScale = 1
+	}
+	s := &Server{
+		cfg: c, keys: keys, clock: clock{c.TimeScale}, log: c.Logger, shapes: shapes,
+		names: newNamer(c.Seed, c.Region), store: newStore(), retries: map[retryKey]retryRecord{},
+		stats: Stats{Unknown: map[string]int{}},
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.started = s.timestamp()
+	s.addNetwork()
+	s.addImages()
+	s.mux = s.newMux()
+	return s, nil
+}
+
+// ServeHTTP answers one API request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Close ends the background work and removes all hosts. Requests after it get 503.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.stop()
+	s.mu.Unlock()
+	s.background.Wait()
+	if s.cfg.Hosts == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(launchBatch)
+	errs := make([]error, len(s.store.instances.order))
+	for n, i := range s.store.instances.all() {
+		if i.gone() {
+			continue
+		}
+		group.Go(func() error {
+			if err := s.cfg.Hosts.Remove(ctx, *i.Id); err != nil {
+				errs[n] = fmt.Errorf("remove host of %s: %w", *i.DisplayName, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // every error is kept, not only the first
+	return errors.Join(errs...)
+}
+
+// Stats gives the present figures.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stats
+	st.Unknown = maps.Clone(st.Unknown)
+	st.InstanceConfigurations = s.store.configurations.live()
+	st.ClusterNetworks = s.store.networks.live()
+	st.InstancePools = s.store.pools.live()
+	st.Instances = s.store.instances.live()
+	return st
+}
+
+// SetCapacity changes the number of hosts of a shape. Instances that run keep theirs.
+func (s *Server) SetCapacity(shape string, hosts int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cfg.Capacity == nil {
+		s.cfg.Capacity = map[string]int{}
+	}
+	s.cfg.Capacity[shape] = hosts
+}
+
+// wire is an encoded answer.
+type wire struct {
+	status int
+	header map[string]string
+	body   []byte
+}
+
+const maxBody = 1 << 20
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
+	answer, err := s.answer(w, r, rt)
+	if err != nil {
+		answer = s.encodeError(err)
+	}
+	s.log.Debug("request", "operation", rt.operation, "method", r.Method, "uri", r.URL.RequestURI(), "status", answer.status)
+	for name, v := range answer.header {
+		w.Header().Set(name, v)
+	}
+	w.Header().Set("Opc-Request-Id", requestID(r))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(answer.status)
+	if _, err := w.Write(answer.body); err != nil {
+		s.log.Debug("answer was not taken", "error", err)
+	}
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt route) (wire, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return wire{}, &apiError{http.StatusRequestEntityTooLarge, "PayloadTooLarge", "The request body cannot be read: " + err.Error()}
+	}
+	user, err := s.keys.verify(r, body, s.clock.now())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Requests++
+	if err != nil {
+		s.stats.Refused++
+		return wire{}, err
+	}
+	if s.closed {
+		return wire{}, &apiError{http.StatusServiceUnavailable, "ServiceUnavailable", "The region is shutting down."}
+	}
+	q := &request{Request: r, body: body, query: r.URL.Query(), user: user, sees: func(id string) bool { return s.sees(user, id) }}
+	answer, err := s.once(q, rt.operation, func() (wire, string, error) {
+		resp, err := rt.handle(s, q)
+		if err != nil {
+			return wire{}, "", err
+		}
+		answer, err := encode(resp)
+		return answer, resp.created, err
+	})
+	if e := (*apiError)(nil); errors.As(err, &e) && e.Status == http.StatusNotImplemented {
+		s.countUnknown(rt, r, e)
+	}
+	return answer, err
+}
+
+func (s *Server) sees(u User, compartment string) bool {
+	if compartment == s.cfg.TenancyID || len(u.Compartments) == 0 && compartment == s.cfg.CompartmentID {
+		return true
+	}
+	return slices.Contains(u.Compartments, compartment)
+}
+
+func encode(r response) (wire, error) {
+	answer := wire{status: r.status, header: map[string]string{}}
+	if r.status == 0 {
+		answer.status = http.StatusOK
+	}
+	for name, v := range map[string]string{"Etag": r.etag, "Opc-Work-Request-Id": r.workRequest, "Opc-Next-Page": r.nextPage} {
+		if v != "" {
+			answer.header[name] = v
+		}
+	}
+	if r.body == nil {
+		return answer, nil
+	}
+	var err error
+	if answer.body, err = json.Marshal(r.body); err != nil {
+		return wire{}, fmt.Errorf("encode answer: %w", err)
+	}
+	return answer, nil
+}
+
+func (s *Server) encodeError(err error) wire {
+	e := (*apiError)(nil)
+	if !errors.As(err, &e) {
+		s.log.Error("request failed", "error", err)
+		e = &apiError{http.StatusInternalServerError, "InternalServerError", err.Error()}
+	}
+	body, err := json.Marshal(e)
+	if err != nil {
+		s.log.Error("error was not encoded", "error", err)
+	}
+	return wire{status: e.Status, body: body}
+}
+
+var ocidInPath = regexp.MustCompile(`ocid1\.[^/]+`)
+
+const maxUnknown = 1000 // distinct operations, so that a scanner cannot fill the memory
+
+func (s *Server) countUnknown(rt route, r *http.Request, e *apiError) {
+	name := rt.operation
+	if name == "" {
+		name = r.Method + " " + ocidInPath.ReplaceAllString(r.URL.Path, "{id}")
+	}
+	s.log.Warn("not simulated", "operation", name, "method", r.Method, "uri", r.URL.RequestURI(), "message", e.Message)
+	if _, known := s.stats.Unknown[name]; known || len(s.stats.Unknown) < maxUnknown {
+		s.stats.Unknown[name]++
+	}
+}
+
+// requestID has the client's part and two of the server's, as OCI's have.
+func requestID(r *http.Request) string {
+	client := r.Header.Get("Opc-Request-Id")
+	if client == "" || len(client) > 255 || strconv.Quote(client) != `"`+client+`"` {
+		client = randomHex()
+	}
+	return client + "/" + randomHex() + "/" + randomHex()
+}
+
+func randomHex() string { return strings.ToUpper(strings.ReplaceAll(uuid.NewString(), "-", "")) }

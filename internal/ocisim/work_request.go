@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package ocisim
+
+import (
+	"slices"
+
+	"github.com/oracle/oci-go-sdk/v65/workrequests"
+)
+
+// Operation types of work requests. Field reports name the reservation and the two of pools; the others
+// follow the names of their operations.
+const (
+	opReserveNetwork   = "CreateClusterNetworkReservation"
+	opTerminateNetwork = "TerminateClusterNetwork"
+	opLaunchInPool     = "LaunchInstancesInPool"
+	opTerminateInPool  = "TerminateInstancesInPool"
+	opAttachInstance   = "AttachInstancePoolInstance"
+	opDetachInstance   = "DetachInstancePoolInstance"
+	opLaunchInstance   = "LaunchInstance"
+	opTerminate        = "TerminateInstance"
+	opUpdateInstance   = "UpdateInstance"
+)
+
+// Entity types in work requests, with the path of their resources.
+const (
+	entityNetwork  = "clusterNetworks"
+	entityPool     = "instancePools"
+	entityInstance = "instances"
+)
+
+const codeOutOfCapacity = "OutOfCapacity"
+
+// workRequest is the record of an asynchronous operation.
+type workRequest struct {
+	workrequests.WorkRequest
+	errors []workrequests.WorkRequestError
+	logs   []workrequests.WorkRequestLogEntry
+}
+
+func (w *workRequest) compartment() string { return *w.CompartmentId }
+func (w *workRequest) gone() bool          { return false }
+
+// newWorkRequest accepts an operation on a resource.
+func (s *Server) newWorkRequest(operation, compartment, entity, id string, action workrequests.WorkRequestResourceActionTypeEnum) *workRequest {
+	w := &workRequest{WorkRequest: workrequests.WorkRequest{
+		OperationType: &operation, CompartmentId: &compartment, Id: ptr(s.names.ocid("coreservicesworkrequest")),
+		Status: workrequests.WorkRequestStatusAccepted, PercentComplete: ptr[float32](0), TimeAccepted: s.timestamp(),
+	}}
+	w.touch(entity, id, action)
+	s.store.workRequests.add(*w.Id, w)
+	return w
+}
+
+// touch names one more resource of the operation.
+func (w *workRequest) touch(entity, id string, action workrequests.WorkRequestResourceActionTypeEnum) {
+	w.Resources = append(w.Resources, workrequests.WorkRequestResource{
+		ActionType: action, EntityType: &entity, Identifier: &id, EntityUri: ptr(v1 + "/" + entity + "/" + id)})
+}
+
+func (w *workRequest) open() bool {
+	return w.Status == workrequests.WorkRequestStatusAccepted || w.Status == workrequests.WorkRequestStatusInProgress
+}
+
+// progress starts the operation or moves it on.
+func (s *Server) progress(w *workRequest, done, of int) {
+	if w.TimeStarted == nil {
+		w.TimeStarted = s.timestamp()
+		w.Status = workrequests.WorkRequestStatusInProgress
+		s.logTo(w, *w.OperationType+" started")
+	}
+	if of > 0 {
+		w.PercentComplete = ptr(100 * float32(done) / float32(of))
+	}
+}
+
+func (s *Server) logTo(w *workRequest, message string) {
+	w.logs = append(w.logs, workrequests.WorkRequestLogEntry{Message: &message, Timestamp: s.timestamp()})
+}
+
+// fault notes an error, once for each text, in the errors and in the logs, where Oracle's own scripts look.
+func (s *Server) fault(w *workRequest, code, message string) {
+	same := func(e workrequests.WorkRequestError) bool { return *e.Message == message }
+	if slices.ContainsFunc(w.errors, same) {
+		return
+	}
+	w.errors = append(w.errors, workrequests.WorkRequestError{Code: &code, Message: &message, Timestamp: s.timestamp()})
+	s.logTo(w, message)
+}
+
+// finish ends an operation that is still open.
+func (s *Server) finish(w *workRequest, status workrequests.WorkRequestStatusEnum) {
+	if !w.open() {
+		return
+	}
+	w.Status = status
+	w.TimeFinished = s.timestamp()
+	if status == workrequests.WorkRequestStatusSucceeded {
+		w.PercentComplete = ptr[float32](100)
+		s.logTo(w, *w.OperationType+" succeeded")
+	}
+	s.later(workRequestKept, func() { s.store.workRequests.remove(*w.Id) })
+}
+
+func (s *Server) succeed(w *workRequest) { s.finish(w, workrequests.WorkRequestStatusSucceeded) }
+
+// conclude ends an operation as failed where it has errors.
+func (s *Server) conclude(w *workRequest) {
+	if len(w.errors) > 0 {
+		s.finish(w, workrequests.WorkRequestStatusFailed)
+		return
+	}
+	s.succeed(w)
+}
+
+// abandon cancels an operation whose job was cancelled; one that has ended keeps its end.
+func (s *Server) abandon(w *workRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finish(w, workrequests.WorkRequestStatusCanceled)
+}
+
+func (s *Server) getWorkRequest(q *request) (response, error) {
+	w, err := find(q.sees, s.store.workRequests, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	return ok(w.WorkRequest)
+}
+
+func (s *Server) listWorkRequests(q *request) (response, error) {
+	compartment, err := q.compartment()
+	if err != nil {
+		return response{}, err
+	}
+	var rows []row
+	for _, w := range s.store.workRequests.all() {
+		named := func(r workrequests.WorkRequestResource) bool { return q.wants("resourceId", r.Identifier) }
+		if w.compartment() != compartment || !slices.ContainsFunc(w.Resources, named) {
+			continue
+		}
+		rows = append(rows, row{item: workrequests.WorkRequestSummary{
+			OperationType: w.OperationType, Status: workrequests.WorkRequestSummaryStatusEnum(w.Status),
+			Id: w.Id, CompartmentId: w.CompartmentId, PercentComplete: w.PercentComplete,
+			TimeAccepted: w.TimeAccepted, TimeStarted: w.TimeStarted, TimeFinished: w.TimeFinished}})
+	}
+	return page(q, rows)
+}
+
+func (s *Server) listWorkRequestErrors(q *request) (response, error) {
+	w, err := find(q.sees, s.store.workRequests, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	return page(q, rowsOf(w.errors))
+}
+
+func (s *Server) listWorkRequestLogs(q *request) (response, error) {
+	w, err := find(q.sees, s.store.workRequests, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	return page(q, rowsOf(w.logs))
+}
+
+func rowsOf[T any](items []T) []row {
+	rows := make([]row, len(items))
+	for i, item := range items {
+		rows[i] = row{item: item}
+	}
+	return rows
+}
