@@ -234,3 +234,10 @@ func (b *backoff) wait(ctx context.Context) error {
 		return nil
 	}
 }
+
+// isHopeless says that trying again is of no use.
+func isHopeless(err error) bool {
+	var hostKey *HostKeyError
+	var failure *DialError
+	return errors.As(err, &hostKey) || errors.As(err, &failure) && failure.permanent
+}
