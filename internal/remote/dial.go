@@ -55,7 +55,7 @@ func DialRetry(ctx context.Context, t Target, via *Client) (*Client, error) {
 			return client, nil
 		}
 		if ctx.Err() != nil { // this attempt was cut short: the one before it knew the reason
-			return nil, gaveUp(ctx, t, last, err)
+			return nil, gaveUp(ctx, t, last)
 		}
 		var failure *DialError
 		if !errors.As(err, &failure) || failure.permanent || errors.Is(err, ErrTransportLost) {
@@ -63,17 +63,15 @@ func DialRetry(ctx context.Context, t Target, via *Client) (*Client, error) {
 		}
 		last = err
 		if pause.wait(ctx) != nil {
-			return nil, gaveUp(ctx, t, last, err)
+			return nil, gaveUp(ctx, t, last)
 		}
 	}
 }
 
-func gaveUp(ctx context.Context, t Target, last, err error) error {
+// gaveUp gives the last real reason; nil when the only attempt was cut short.
+func gaveUp(ctx context.Context, t Target, last error) error {
 	if last == nil {
-		last = err
-	}
-	if errors.Is(last, ctx.Err()) {
-		return fmt.Errorf("gave up waiting for %s: %w", t.Name, last)
+		return fmt.Errorf("gave up waiting for %s: %w", t.Name, context.Cause(ctx))
 	}
 	return fmt.Errorf("gave up waiting for %s (%w): %w", t.Name, context.Cause(ctx), last)
 }
