@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
+)
+
+// controlRequest is one request on the control socket. Exec brings three file descriptors.
+type controlRequest struct {
+	Operation string   `json:"operation"`
+	Host      string   `json:"host,omitempty"`
+	Argv      []string `json:"argv,omitempty"`
+}
+
+// Operations on the control socket.
+const (
+	operationStatus = "status"
+	operationExec   = "exec"
+	operationStop   = "stop"
+)
+
+// serveControl answers the owner of the state directory.
+func (d *daemon) serveControl(ctx context.Context, listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = conn.Close() }()
+			if err := d.control(ctx, conn.(*net.UnixConn)); err != nil {
+				d.log.Warn("control request failed", "error", err)
+			}
+		}()
+	}
+}
+
+func (d *daemon) control(ctx context.Context, conn *net.UnixConn) error {
+	var request controlRequest
+	files, err := hostinit.ReadWithFiles(conn, &request)
+	defer func() {
+		for _, file := range files {
+			_ = file.Close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	switch request.Operation {
+	case operationStatus:
+		return json.NewEncoder(conn).Encode(d.status())
+	case operationExec:
+		return json.NewEncoder(conn).Encode(d.exec(ctx, conn, request, files))
+	case operationStop:
+		d.stop()
+		return nil
+	}
+	return fmt.Errorf("operation %q is unknown", request.Operation)
+}
+
+// exec runs a command on a host; an asker who hangs up ends it.
+func (d *daemon) exec(ctx context.Context, conn net.Conn, request controlRequest, files []*os.File) hostinit.ExecReply {
+	if d.hosts == nil || len(files) != 3 {
+		return hostinit.ExecReply{Error: labhost.ErrNoHost.Error()}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = conn.Read(make([]byte, 1)) // An asker sends nothing more.
+		cancel()
+	}()
+	status, err := d.hosts.Exec(ctx, request.Host, request.Argv, files[0], files[1], files[2])
+	reply := hostinit.ExecReply{Status: status}
+	if err != nil {
+		reply.Error = err.Error()
+	}
+	return reply
+}
+
+func (d *daemon) status() Status {
+	stats := d.region.Stats()
+	status := Status{
+		Requests: stats.Requests, Refused: stats.Refused, Unknown: stats.Unknown,
+		InstanceConfigurations: stats.InstanceConfigurations, ClusterNetworks: stats.ClusterNetworks,
+		InstancePools: stats.InstancePools, Instances: stats.Instances, Hosts: []string{},
+	}
+	if d.hosts != nil {
+		status.Hosts = d.hosts.IDs()
+	}
+	return status
+}
+
+// Open finds the lab that runs with a state directory. It fails with [ErrNotRunning] where none does.
+func Open(dir string) (*Lab, error) {
+	info, err := readInfo(dir)
+	if err != nil {
+		return nil, err
+	}
+	lab := &Lab{Info: info}
+	conn, err := lab.connect(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.Close()
+	return lab, nil
+}
+
+// Status asks the lab how it is.
+func (l *Lab) Status(ctx context.Context) (Status, error) {
+	var status Status
+	conn, err := l.connect(ctx)
+	if err != nil {
+		return status, err
+	}
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	if err := hostinit.WriteWithFiles(conn, controlRequest{Operation: operationStatus}); err != nil {
+		return status, err
+	}
+	if err := json.NewDecoder(conn).Decode(&status); err != nil {
+		return status, fmt.Errorf("ask the lab for its status: %w", errors.Join(err, ctx.Err()))
+	}
+	return status, nil
+}
+
+// ExitError says that a command ran on a host and ended with a status that is not 0.
+type ExitError struct {
+	Status int
+	Stderr []byte
+}
+
+// Error has the status and what the command printed to standard error.
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("the command ended with status %d: %s", e.Status, bytes.TrimSpace(e.Stderr))
+}
+
+// Exec runs a command as root on the host of an instance, or on the bastion ("bastion"), and gives its
+// standard output. A status that is not 0 is an [ExitError]; the end of ctx ends the command.
+func (l *Lab) Exec(ctx context.Context, host string, argv ...string) ([]byte, error) {
+	stdin, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, fmt.Errorf("open an empty input: %w", err)
+	}
+	defer func() { _ = stdin.Close() }()
+	stdout, err := newCapture()
+	if err != nil {
+		return nil, err
+	}
+	stderr, err := newCapture()
+	if err != nil {
+		return nil, errors.Join(err, stdout.writer.Close())
+	}
+	status, err := l.ExecFiles(ctx, host, argv, stdin, stdout.writer, stderr.writer)
+	out, diagnostics := stdout.finish(), stderr.finish()
+	if err == nil && status != 0 {
+		err = &ExitError{status, diagnostics}
+	}
+	return out, err
+}
+
+// capture collects what is written to a pipe.
+type capture struct {
+	writer *os.File
+	buffer bytes.Buffer
+	done   chan struct{}
+}
+
+func newCapture() (*capture, error) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make a pipe: %w", err)
+	}
+	c := &capture{writer: writer, done: make(chan struct{})}
+	go func() {
+		_, _ = io.Copy(&c.buffer, reader) // A pipe that breaks gives what it gave.
+		_ = reader.Close()
+		close(c.done)
+	}()
+	return c, nil
+}
+
+func (c *capture) finish() []byte {
+	_ = c.writer.Close()
+	<-c.done
+	return c.buffer.Bytes()
+}
+
+// ExecFiles runs a command like [Lab.Exec] with the caller's own files, and gives its exit status.
+func (l *Lab) ExecFiles(ctx context.Context, host string, argv []string, stdin, stdout, stderr *os.File) (int, error) {
+	conn, err := l.connect(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close() }()
+	return hostinit.Exec(ctx, conn, controlRequest{Operation: operationExec, Host: host, Argv: argv}, stdin, stdout, stderr)
+}
+
+// Close ends the lab and returns when its processes, and with them its hosts, are gone. A temporary
+// state directory, keys, and the files for clients go too. A lab that has ended already is no error.
+func (l *Lab) Close() error {
+	err := l.end()
+	if l.temporary {
+		return errors.Join(err, os.RemoveAll(l.Info.Dir))
+	}
+	entries, readErr := os.ReadDir(l.Info.Dir)
+	err = errors.Join(err, readErr)
+	for _, entry := range entries {
+		if entry.Name() != logFile && entry.Name() != lockFile && entry.Type().IsRegular() {
+			err = errors.Join(err, os.Remove(filepath.Join(l.Info.Dir, entry.Name())))
+		}
+	}
+	return err
+}
+
+func (l *Lab) end() error {
+	pidfd, err := unix.PidfdOpen(l.Info.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find the lab's process: %w", err)
+	}
+	defer func() { _ = unix.Close(pidfd) }()
+	conn, err := l.connect(context.Background())
+	if errors.Is(err, ErrNotRunning) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := hostinit.WriteWithFiles(conn, controlRequest{Operation: operationStop}); err != nil {
+		return err
+	}
+	if l.lifetime != nil {
+		_ = l.lifetime.Close()
+	}
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1) // #nosec G115 -- descriptors are small
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// listenControl makes the control socket. The caller holds the directory's lock: a socket that is there
+// is a dead one.
+func listenControl(dir string) (*os.File, error) {
+	path, done, err := controlPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove an old control socket: %w", err)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("make the control socket: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	listener.SetUnlinkOnClose(false)
+	file, err := listener.File()
+	if err != nil {
+		return nil, fmt.Errorf("make the control socket: %w", err)
+	}
+	return file, nil
+}
+
+func (l *Lab) connect(ctx context.Context) (*net.UnixConn, error) {
+	path, done, err := controlPath(l.Info.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w in %s", ErrNotRunning, l.Info.Dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reach the lab: %w", err)
+	}
+	return conn.(*net.UnixConn), nil
+}
+
+// controlPath gives a short path to the control socket, for as long as done is not called: a socket's
+// path has at most 107 bytes, and a test's directory may be longer.
+func controlPath(dir string) (path string, done func(), err error) {
+	handle, err := os.Open(dir) // #nosec G304 -- the caller's directory
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, fmt.Errorf("%w in %s", ErrNotRunning, dir)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("open the state directory: %w", err)
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", handle.Fd(), controlFile), func() { _ = handle.Close() }, nil
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab
+
+import (
+	"context"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
+)
+
+func init() {
+	switch os.Getenv(hostinit.StageVariable) {
+	case stageUserNamespace:
+		fmt.Fprintln(os.Stderr, becomeRoot())
+		os.Exit(1)
+	case stageDaemon:
+		if err := runDaemon(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0) // The kernel takes the hosts away with their namespaces.
+	}
+}
+
+// becomeRoot waits for the IDs of the user namespace and executes the daemon, which then has root's
+// capabilities. It returns only an error.
+func becomeRoot() error {
+	if _, err := syscall.Read(0, make([]byte, 1)); err != nil {
+		return fmt.Errorf("wait for the user namespace: %w", err)
+	}
+	env := []string{hostinit.StageVariable + "=" + stageDaemon, "PATH=" + hostinit.Path, "HOME=/", "LANG=C.UTF-8"}
+	return fmt.Errorf("enter the user namespace: %w", syscall.Exec("/proc/self/exe", os.Args, env)) // #nosec G204 -- itself
+}
+
+// The region's network. The bastion has the last address of its subnet, which the API gives out last.
+var (
+	vcnCIDR       = netip.MustParsePrefix("10.0.0.0/16")
+	publicCIDR    = netip.MustParsePrefix("10.0.0.0/24")
+	privateCIDR   = netip.MustParsePrefix("10.0.1.0/24")
+	publicGateway = netip.MustParseAddr("10.0.0.1")
+	bastionIP     = netip.MustParseAddr("10.0.0.254")
+)
+
+// daemon is the lab's process.
+type daemon struct {
+	cfg    daemonConfig
+	log    *slog.Logger
+	region *ocisim.Server
+	hosts  *labhost.Hosts // nil without hosts
+	stop   context.CancelFunc
+}
+
+// runDaemon is the life of a lab.
+func runDaemon() error {
+	for fd := httpFD; fd <= bastionFD; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	d := &daemon{log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})), stop: stop}
+	stdin := json.NewDecoder(os.Stdin)
+	if err := stdin.Decode(&d.cfg); err != nil {
+		return fmt.Errorf("read the lab's configuration: %w", err)
+	}
+	if !d.cfg.Detached {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin) // Its end is the end of whoever wanted the lab.
+			stop()
+		}()
+	}
+	err := d.start(ctx)
+	if report := reportReady(err); report != nil {
+		return errors.Join(err, report)
+	}
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	d.log.Info("the lab ends")
+	return nil
+}
+
+// reportReady tells the starter how the start went.
+func reportReady(start error) error {
+	pipe := os.NewFile(readyFD, "ready")
+	var message readyMessage
+	if start != nil {
+		message.Error = start.Error()
+	}
+	if err := errors.Join(json.NewEncoder(pipe).Encode(message), pipe.Close()); err != nil {
+		return fmt.Errorf("report the start: %w", err)
+	}
+	return nil
+}
+
+func (d *daemon) start(ctx context.Context) error {
+	if d.cfg.Config.Hosts == HostsLinux {
+		if err := d.startHosts(ctx); err != nil {
+			return err
+		}
+	}
+	if err := d.startAPI(ctx); err != nil {
+		return err
+	}
+	control, err := net.FileListener(os.NewFile(controlFD, "control"))
+	if err != nil {
+		return fmt.Errorf("take over the control socket: %w", err)
+	}
+	go d.serveControl(ctx, control)
+	return nil
+}
+
+// hostsDir is where the hosts' files are: on a tmpfs that is mounted for the lab alone.
+const hostsDir = "/tmp"
+
+func (d *daemon) startHosts(ctx context.Context) error {
+	if err := isolateMounts(d.cfg.UserNamespace); err != nil {
+		return err
+	}
+	var err error
+	d.hosts, err = labhost.New(ctx, labhost.Config{
+		Dir: hostsDir, UserNamespace: d.cfg.UserNamespace, NVIDIADevices: d.cfg.NVIDIADevices,
+	})
+	if err != nil {
+		return err
+	}
+	hostKey, err := labhost.ParseKey(d.cfg.BastionHostKey)
+	if err != nil {
+		return err
+	}
+	err = d.hosts.BootBastion(ctx, labhost.Bastion{
+		Hostname: d.cfg.BastionHostname, Address: netip.PrefixFrom(bastionIP, publicCIDR.Bits()), Gateway: publicGateway,
+		AuthorizedKey: d.cfg.Info.SSHAuthorizedKeys, HostKey: hostKey,
+	})
+	if err != nil {
+		return err
+	}
+	clients, err := net.FileListener(os.NewFile(bastionFD, "bastion"))
+	if err != nil {
+		return fmt.Errorf("take over the bastion's port: %w", err)
+	}
+	go d.forward(ctx, clients, netip.AddrPortFrom(bastionIP, 22).String())
+	return nil
+}
+
+// isolateMounts gives the lab a /proc that shows its processes and a /tmp of its own.
+func isolateMounts(userNamespace bool) error {
+	unix.Umask(0o022)
+	for _, mount := range []struct {
+		kind, target string
+		flags        uintptr
+		options      string
+	}{
+		{"", "/", unix.MS_REC | unix.MS_PRIVATE, ""},
+		{"proc", "/proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC, ""},
+		{"tmpfs", hostsDir, unix.MS_NODEV, "mode=755"},
+	} {
+		if err := unix.Mount(mount.kind, mount.target, mount.kind, mount.flags, mount.options); err != nil {
+			err = fmt.Errorf("mount %s: %w", mount.target, err)
+			if userNamespace {
+				return explainUserNamespaces(err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *daemon) startAPI(ctx context.Context) error {
+	apiKey, err := x509.ParsePKIXPublicKey(d.cfg.APIKey)
+	if err != nil {
+		return fmt.Errorf("read the API key: %w", err)
+	}
+	rsaKey, ok := apiKey.(*rsa.PublicKey)
+	if !ok {
+		return errors.New("the API key is no RSA key")
+	}
+	info := d.cfg.Info
+	cfg := ocisim.Config{
+		Region: info.Region, TenancyID: info.TenancyOCID, CompartmentID: info.CompartmentID,
+		Users:               []ocisim.User{{ID: info.UserOCID, Key: rsaKey}},
+		AvailabilityDomains: []string{info.AvailabilityDomain},
+		VCN:                 ocisim.VCN{ID: info.VCNID, CIDR: vcnCIDR, DisplayName: "lab", DNSLabel: "lab"},
+		Subnets: []ocisim.Subnet{
+			{ID: info.SubnetID, CIDR: privateCIDR, DisplayName: "private", DNSLabel: "private"},
+			{ID: info.PublicSubnetID, CIDR: publicCIDR, DisplayName: "public", DNSLabel: "public", Public: true},
+		},
+		Images: []ocisim.Image{{
+			ID: info.ImageID, DisplayName: "ocihpc-lab-gpu", OperatingSystem: "Linux", OperatingSystemVersion: "lab",
+		}},
+		Capacity: d.cfg.Capacity, Shortage: d.cfg.Shortage, KeepVacancies: d.cfg.KeepVacancies,
+		TimeScale: d.cfg.TimeScale, Logger: d.log,
+	}
+	if d.hosts != nil {
+		cfg.Hosts = d.hosts
+	}
+	if d.region, err = ocisim.New(cfg); err != nil {
+		return err
+	}
+	return d.serveAPI(ctx)
+}
+
+func (d *daemon) serveAPI(ctx context.Context) error {
+	certificate, err := tls.X509KeyPair(d.cfg.Certificate.CertificatePEM, d.cfg.Certificate.KeyPEM)
+	if err != nil {
+		return fmt.Errorf("read the endpoint's certificate: %w", err)
+	}
+	plain, err := net.FileListener(os.NewFile(httpFD, "http"))
+	if err != nil {
+		return fmt.Errorf("take over the http port: %w", err)
+	}
+	encrypted, err := net.FileListener(os.NewFile(httpsFD, "https"))
+	if err != nil {
+		return fmt.Errorf("take over the https port: %w", err)
+	}
+	server := &http.Server{
+		Handler: d.region, ReadHeaderTimeout: 30 * time.Second, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+	}
+	go func() { _ = server.Serve(plain) }()                // They end by being closed.
+	go func() { _ = server.ServeTLS(encrypted, "", "") }() //
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	return nil
+}
+
+// forward joins each client of a listener with an address in the lab's network.
+func (d *daemon) forward(ctx context.Context, clients net.Listener, address string) {
+	for {
+		client, err := clients.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			var dialer net.Dialer
+			server, err := dialer.DialContext(ctx, "tcp", address)
+			if err != nil {
+				d.log.Error("the bastion does not answer", "error", err)
+				_ = client.Close()
+				return
+			}
+			go pipe(client.(*net.TCPConn), server.(*net.TCPConn))
+			pipe(server.(*net.TCPConn), client.(*net.TCPConn))
+		}()
+	}
+}
+
+// pipe copies one direction of a connection and hands its end on.
+func pipe(to, from *net.TCPConn) {
+	_, err := io.Copy(to, from)
+	_ = to.CloseWrite()
+	if err != nil {
+		_ = to.Close()
+		_ = from.Close()
+	}
+}

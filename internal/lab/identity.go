@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/md5" // #nosec G501 -- OCI's fingerprints are MD5
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base32"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// region's names; the tenancy's prefix comes before the availability domain's.
+const (
+	regionName         = "us-lab-1"
+	availabilityDomain = "Lab1:US-LAB-1-AD-1"
+)
+
+// newOCID draws an OCID. Those of global kinds name no region.
+func newOCID(kind string) string {
+	random := make([]byte, 38)
+	_, _ = rand.Read(random) // It never fails.
+	unique := strings.ToLower(base32.StdEncoding.EncodeToString(random))[:60]
+	region := regionName
+	if kind == "tenancy" || kind == "user" || kind == "compartment" {
+		region = ""
+	}
+	return fmt.Sprintf("ocid1.%s.oc1.%s.%s", kind, region, unique)
+}
+
+// writeAPIKey makes the user's API key and the OCI configuration file, and notes them in info.
+func writeAPIKey(info *Info) (*rsa.PublicKey, error) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return nil, fmt.Errorf("make the API key: %w", err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		return nil, fmt.Errorf("encode the API key: %w", err)
+	}
+	sum := md5.Sum(public) // #nosec G401 -- OCI's fingerprints are MD5
+	info.Fingerprint = strings.ReplaceAll(fmt.Sprintf("% x", sum), " ", ":")
+	info.KeyFile = filepath.Join(info.Dir, "api_key.pem")
+	info.ConfigFile = filepath.Join(info.Dir, "config")
+	keyPEM, err := encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	config := fmt.Sprintf("[DEFAULT]\nuser=%s\nfingerprint=%s\ntenancy=%s\nregion=%s\nkey_file=%s\n",
+		info.UserOCID, info.Fingerprint, info.TenancyOCID, info.Region, info.KeyFile)
+	return &key.PublicKey, errors.Join(writeFile(info.KeyFile, keyPEM), writeFile(info.ConfigFile, []byte(config)))
+}
+
+// serverCertificate is what the https endpoint shows.
+type serverCertificate struct {
+	CertificatePEM []byte `json:"certificate_pem"`
+	KeyPEM         []byte `json:"key_pem"`
+}
+
+// writeCA makes a certificate authority for this lab alone and the endpoint's certificate. Only the
+// authority's certificate is kept; its key is forgotten.
+func writeCA(info *Info) (serverCertificate, error) {
+	now := time.Now()
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ocihpc-lab CA"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	server := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "ocihpc-lab"},
+		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return serverCertificate{}, fmt.Errorf("make the CA's key: %w", err)
+	}
+	serverKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return serverCertificate{}, fmt.Errorf("make the endpoint's key: %w", err)
+	}
+	caPEM, err := sign(ca, ca, caKey.Public(), caKey)
+	if err != nil {
+		return serverCertificate{}, err
+	}
+	serverPEM, err := sign(server, ca, serverKey.Public(), caKey)
+	if err != nil {
+		return serverCertificate{}, err
+	}
+	keyPEM, err := encodeKey(serverKey)
+	if err != nil {
+		return serverCertificate{}, err
+	}
+	info.CAFile = filepath.Join(info.Dir, "ca.pem")
+	return serverCertificate{serverPEM, keyPEM}, writeFile(info.CAFile, caPEM)
+}
+
+func sign(template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) ([]byte, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		return nil, fmt.Errorf("sign a certificate: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+}
+
+func encodeKey(key crypto.Signer) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}

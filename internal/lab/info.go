@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+)
+
+// Info is what clients of a lab need. It is in info.json of the state directory, too.
+type Info struct {
+	Dir string `json:"dir"`
+	PID int    `json:"pid"` // of the lab's first process, as this machine counts
+
+	// Endpoint takes every API of the region over http; HTTPSEndpoint does over TLS, trusted by CAFile.
+	Endpoint      string `json:"endpoint"`
+	HTTPSEndpoint string `json:"https_endpoint"`
+	CAFile        string `json:"ca_file"`
+
+	Region             string `json:"region"`
+	TenancyOCID        string `json:"tenancy_ocid"`
+	UserOCID           string `json:"user_ocid"`
+	Fingerprint        string `json:"fingerprint"`
+	KeyFile            string `json:"key_file"`    // the API key, PEM
+	ConfigFile         string `json:"config_file"` // the OCI configuration file, profile DEFAULT
+	CompartmentID      string `json:"compartment_id"`
+	AvailabilityDomain string `json:"availability_domain"`
+	VCNID              string `json:"vcn_id"`
+	SubnetID           string `json:"subnet_id"` // private, where GPU hosts belong
+	PublicSubnetID     string `json:"public_subnet_id"`
+	ImageID            string `json:"image_id"`
+
+	// SSHPrivateKeyPath is opc's on the bastion; SSHAuthorizedKeys is its public half, for instances.
+	SSHPrivateKeyPath string `json:"ssh_private_key_path"`
+	SSHAuthorizedKeys string `json:"ssh_authorized_keys"`
+	// The bastion; empty where instances have no hosts.
+	BastionHost    string `json:"bastion_host"`
+	BastionPort    int    `json:"bastion_port"`
+	BastionUser    string `json:"bastion_user"`
+	BastionHostKey string `json:"bastion_host_key"` // as in known_hosts: "ssh-ed25519 AAAA…"
+}
+
+// Environ gives the environment variables that make the provider and Terraform use the lab.
+func (i Info) Environ() []string {
+	return []string{
+		"OCI_CONFIG_FILE=" + i.ConfigFile,
+		"OCIHPC_ENDPOINT=" + i.Endpoint,
+		"TF_VAR_compartment_id=" + i.CompartmentID,
+		"TF_VAR_availability_domain=" + i.AvailabilityDomain,
+		"TF_VAR_subnet_id=" + i.SubnetID,
+		"TF_VAR_image_id=" + i.ImageID,
+		"TF_VAR_ssh_authorized_keys=" + i.SSHAuthorizedKeys,
+		"TF_VAR_ssh_private_key_path=" + i.SSHPrivateKeyPath,
+		"TF_VAR_bastion_host=" + i.BastionHost,
+		"TF_VAR_bastion_port=" + strconv.Itoa(i.BastionPort),
+		"TF_VAR_bastion_user=" + i.BastionUser,
+		"TF_VAR_bastion_host_key=" + i.BastionHostKey,
+	}
+}
+
+// Exports gives [Info.Environ] as lines for a shell.
+func (i Info) Exports() string {
+	var text strings.Builder
+	for _, variable := range i.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		fmt.Fprintf(&text, "export %s=%s\n", name, shellescape.Quote(value))
+	}
+	return text.String()
+}
+
+// Names of the files in a state directory; all are for their owner alone.
+const (
+	infoFile    = "info.json"
+	envFile     = "env"
+	logFile     = "lab.log"
+	lockFile    = "lock"
+	controlFile = "control.sock"
+)
+
+// write writes info.json and env.
+func (i Info) write() error {
+	text, err := json.MarshalIndent(i, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the lab's description: %w", err)
+	}
+	return errors.Join(
+		writeFile(filepath.Join(i.Dir, infoFile), append(text, '\n')),
+		writeFile(filepath.Join(i.Dir, envFile), []byte(i.Exports())),
+	)
+}
+
+// readInfo reads info.json of a state directory; without one it fails with [ErrNotRunning].
+func readInfo(dir string) (Info, error) {
+	text, err := os.ReadFile(filepath.Join(dir, infoFile)) // #nosec G304 -- the caller's directory
+	if errors.Is(err, fs.ErrNotExist) {
+		return Info{}, fmt.Errorf("%w in %s", ErrNotRunning, dir)
+	}
+	if err != nil {
+		return Info{}, fmt.Errorf("read the lab's description: %w", err)
+	}
+	var info Info
+	if err := json.Unmarshal(text, &info); err != nil {
+		return Info{}, fmt.Errorf("decode the lab's description: %w", err)
+	}
+	return info, nil
+}
+
+// writeFile replaces a file, readable by its owner alone.
+func writeFile(path string, text []byte) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

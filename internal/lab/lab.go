@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MPL-2.0
+
+// Package lab runs a local OCI region in one call: the simulated API, a bastion, and instances that are
+// Linux hosts. [Start] does it from a Go test as from the ocihpc-lab command.
+//
+// The region runs in a process of its own with its own mount, PID and network namespaces (as a plain
+// user, in a user namespace too). It is PID 1 there: whichever way it ends, the kernel ends every host
+// with it, and mounts, bridges and addresses vanish with the namespaces. The calling process re-executes
+// its own binary for this; importing the package is all that the binary needs to do.
+package lab
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
+)
+
+// Errors of a lab.
+var (
+	// ErrRunning says that a lab runs already with this state directory.
+	ErrRunning = errors.New("a lab is running already")
+	// ErrNotRunning says that no lab runs with this state directory.
+	ErrNotRunning = errors.New("no lab is running")
+	// ErrUnsupported says that this machine cannot run a lab; the message says what to do.
+	ErrUnsupported = errors.New("this machine cannot run the lab's hosts")
+)
+
+// HostMode says what an instance is.
+type HostMode string
+
+// Host modes.
+const (
+	HostsLinux HostMode = "linux" // Linux hosts on this machine; the default
+	HostsNone  HostMode = "none"  // records of the API without a machine; no bastion either
+)
+
+// DefaultTimeScale turns a minute of OCI's into 60 ms.
+const DefaultTimeScale = 1000
+
+// Config of a lab. The zero value is a complete one.
+type Config struct {
+	// Dir is the state directory: keys, files for clients, log. Empty means a temporary one, removed by
+	// [Lab.Close].
+	Dir string `json:"dir"`
+	// Detached lets the lab outlive this process: [Open] finds it again by Dir. Otherwise it ends with
+	// this process, however that ends.
+	Detached bool     `json:"detached"`
+	Hosts    HostMode `json:"hosts"`
+	// TimeScale divides OCI's intervals; 0 means [DefaultTimeScale].
+	TimeScale float64 `json:"time_scale"`
+	// Capacity is the number of hosts that the region has of a shape; other shapes have no limit.
+	Capacity map[string]int  `json:"capacity"`
+	Shortage ocisim.Shortage `json:"shortage"`
+	// KeepVacancies as in [ocisim.Config].
+	KeepVacancies bool `json:"keep_vacancies"`
+	// Ports on 127.0.0.1; 0 means a free one.
+	HTTPPort    int `json:"http_port"`
+	HTTPSPort   int `json:"https_port"`
+	BastionPort int `json:"bastion_port"`
+}
+
+// Status of a running lab.
+type Status struct {
+	Requests int `json:"requests"`
+	Refused  int `json:"refused"` // answered 401
+	// Unknown counts what the lab does not simulate (answered 501), by operation.
+	Unknown                map[string]int `json:"unknown_requests"`
+	InstanceConfigurations int            `json:"instance_configurations"`
+	ClusterNetworks        int            `json:"cluster_networks"`
+	InstancePools          int            `json:"instance_pools"`
+	Instances              int            `json:"instances"`
+	// Hosts are the OCIDs of the instances whose hosts run.
+	Hosts []string `json:"hosts"`
+}
+
+// DefaultDir is the state directory of a user's lab: $XDG_RUNTIME_DIR/ocihpc-lab-UID, or in /tmp.
+func DefaultDir() string {
+	base := os.Getenv("XDG_RUNTIME_DIR")
+	if base == "" {
+		base = "/tmp"
+	}
+	return filepath.Join(base, "ocihpc-lab-"+strconv.Itoa(os.Getuid()))
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/oracle/oci-go-sdk/v65/common"
+	"github.com/oracle/oci-go-sdk/v65/core"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/lab"
+)
+
+// start starts a lab for a test. Only a machine that cannot have namespaces at all skips it.
+func start(t *testing.T, cfg lab.Config) *lab.Lab {
+	t.Helper()
+	began := time.Now()
+	l, err := lab.Start(t.Context(), cfg)
+	if errors.Is(err, lab.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("up in %s", time.Since(began).Round(time.Millisecond))
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := os.ReadFile(filepath.Join(l.Info.Dir, "lab.log"))
+			t.Logf("log of the lab:\n%s", text)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// cluster launches a cluster network of BM.GPU4.8 with the real SDK and waits until it is RUNNING.
+func cluster(t *testing.T, info lab.Info, size int, userData string) (id string, instances []core.InstanceSummary) {
+	t.Helper()
+	client := management(t, info)
+	ctx := t.Context()
+	configuration, err := client.CreateInstanceConfiguration(ctx, core.CreateInstanceConfigurationRequest{
+		CreateInstanceConfiguration: core.CreateInstanceConfigurationDetails{
+			CompartmentId: &info.CompartmentID,
+			InstanceDetails: core.ComputeInstanceDetails{LaunchDetails: &core.InstanceConfigurationLaunchInstanceDetails{
+				CompartmentId: &info.CompartmentID, Shape: common.String("BM.GPU4.8"),
+				Metadata: map[string]string{
+					"ssh_authorized_keys": info.SSHAuthorizedKeys, "user_data": base64.StdEncoding.EncodeToString([]byte(userData)),
+				},
+				SourceDetails: core.InstanceConfigurationInstanceSourceViaImageDetails{ImageId: &info.ImageID},
+			}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created, err := client.CreateClusterNetwork(ctx, core.CreateClusterNetworkRequest{
+		CreateClusterNetworkDetails: core.CreateClusterNetworkDetails{
+			CompartmentId: &info.CompartmentID, DisplayName: common.String("gpu"),
+			InstancePools: []core.CreateClusterNetworkInstancePoolDetails{{
+				InstanceConfigurationId: configuration.Id, Size: &size, DisplayName: common.String("gpu"),
+			}},
+			PlacementConfiguration: &core.ClusterNetworkPlacementConfigurationDetails{
+				AvailabilityDomain: &info.AvailabilityDomain, PrimarySubnetId: &info.SubnetID,
+			},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the cluster network to run", func() bool {
+		got, err := client.GetClusterNetwork(ctx, core.GetClusterNetworkRequest{ClusterNetworkId: created.Id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.LifecycleState == core.ClusterNetworkLifecycleStateRunning
+	})
+	list, err := client.ListClusterNetworkInstances(ctx, core.ListClusterNetworkInstancesRequest{
+		CompartmentId: &info.CompartmentID, ClusterNetworkId: created.Id,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *created.Id, list.Items
+}
+
+func management(t *testing.T, info lab.Info) core.ComputeManagementClient {
+	t.Helper()
+	provider, err := common.ConfigurationProviderFromFile(info.ConfigFile, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := core.NewComputeManagementClientWithConfigurationProvider(provider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Host = info.Endpoint
+	return client
+}
+
+// waitFor polls a condition until the test's own deadline.
+func waitFor(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited in vain for %s", what)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func mustExec(t *testing.T, l *lab.Lab, host string, argv ...string) string {
+	t.Helper()
+	out, err := l.Exec(t.Context(), host, argv...)
+	if err != nil {
+		t.Fatalf("%s: %v: %s", argv, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// dial logs in to the bastion as a client on this machine does, checking its host key.
+func dial(t *testing.T, info lab.Info) (*ssh.Client, *ssh.ClientConfig) {
+	t.Helper()
+	key, err := os.ReadFile(info.SSHPrivateKeyPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.ParsePrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostKey, _, _, _, err := ssh.ParseAuthorizedKey([]byte(info.BastionHostKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &ssh.ClientConfig{
+		User: info.BastionUser, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		HostKeyCallback: ssh.FixedHostKey(hostKey), HostKeyAlgorithms: []string{ssh.KeyAlgoED25519},
+	}
+	bastion, err := ssh.Dial("tcp", net.JoinHostPort(info.BastionHost, fmt.Sprint(info.BastionPort)), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bastion.Close() })
+	return bastion, config
+}
+
+// hop logs in to a host through the bastion, whatever host key it shows.
+func hop(t *testing.T, bastion *ssh.Client, config ssh.ClientConfig, address string) *ssh.Client {
+	t.Helper()
+	config.HostKeyCallback = ssh.InsecureIgnoreHostKey() //nolint:gosec // a host's key is first seen here
+	tunnel, err := bastion.DialContext(t.Context(), "tcp", net.JoinHostPort(address, "22"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, channels, requests, err := ssh.NewClientConn(tunnel, address, &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := ssh.NewClient(conn, channels, requests)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func shell(t *testing.T, client *ssh.Client, line string) string {
+	t.Helper()
+	session, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = session.Close() }()
+	out, err := session.CombinedOutput(line)
+	if err != nil {
+		t.Fatalf("%s: %v: %s", line, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+const userData = `#cloud-config
+timezone: Asia/Tokyo
+write_files:
+  - path: /etc/written-by-cloud-init
+    content: "hello"
+packages: [sudo]
+runcmd:
+  - [/usr/libexec/oci-growfs, -y]
+  - systemctl disable --now firewalld
+  - echo "$(id -un) $(hostname)" > /var/tmp/runcmd
+`
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	l := start(t, lab.Config{})
+	began := time.Now()
+	id, instances := cluster(t, l.Info, 2, userData)
+	t.Logf("2 instances RUNNING after %s", time.Since(began).Round(time.Millisecond))
+	if len(instances) != 2 {
+		t.Fatalf("%d instances, want 2", len(instances))
+	}
+	a, b := *instances[0].Id, *instances[1].Id
+	hostname := mustExec(t, l, a, "hostname")
+	address := mustExec(t, l, a, "hostname", "-i")
+	if out := mustExec(t, l, a, "cloud-init", "status", "--wait"); !strings.HasSuffix(out, "status: done") {
+		t.Errorf("cloud-init: %s\n%s", out, mustExec(t, l, a, "cat", "/var/log/cloud-init-output.log", "/var/log/cloud-init.log"))
+	}
+	t.Logf("cloud-init done after %s", time.Since(began).Round(time.Millisecond))
+	mustExec(t, l, b, "cloud-init", "status", "--wait")
+
+	t.Run("identity", func(t *testing.T) {
+		if !regexp.MustCompile(`^inst-[a-z0-9]{5}-gpu$`).MatchString(hostname) {
+			t.Errorf("host name %q", hostname)
+		}
+		if !strings.HasPrefix(address, "10.0.1.") {
+			t.Errorf("address %q is not in the private subnet", address)
+		}
+		if other := mustExec(t, l, b, "getent", "hosts", hostname); !strings.HasPrefix(other, address) {
+			t.Errorf("the other host resolves %s to %q, want %s", hostname, other, address)
+		}
+	})
+	t.Run("ssh", func(t *testing.T) {
+		bastion, config := dial(t, l.Info)
+		host := hop(t, bastion, *config, address)
+		if got := shell(t, host, "echo $(id -un) $(sudo id -un) $(hostname)"); got != "opc root "+hostname {
+			t.Errorf("got %q", got)
+		}
+		if got := shell(t, bastion, "sudo hostname"); got != "bastion" {
+			t.Errorf("the bastion calls itself %q", got)
+		}
+		if _, err := (&net.Dialer{Timeout: 50 * time.Millisecond}).Dial("tcp", net.JoinHostPort(address, "22")); err == nil {
+			t.Error("the host can be reached without the bastion")
+		}
+	})
+	t.Run("cloud-init", func(t *testing.T) {
+		for _, check := range []struct{ command, want string }{
+			{"cat /etc/written-by-cloud-init", "hello"},
+			{"cat /var/tmp/runcmd", "root " + hostname},
+			{"date +%Z", "JST"},
+			{"systemctl is-active firewalld || true", "inactive"},
+			{"systemctl is-active sshd", "active"},
+			{"cloud-init query cloud_name", "oracle"},
+			{"grep -c 'oci-growfs (lab)' /var/log/cloud-init-output.log", "1"},
+		} {
+			if got := mustExec(t, l, a, "sh", "-c", check.command); got != check.want {
+				t.Errorf("%s: %q, want %q", check.command, got, check.want)
+			}
+		}
+	})
+	t.Run("metadata", func(t *testing.T) {
+		const ask = "python3 -c 'import sys,urllib.request,urllib.error as e\n" +
+			"try: print(urllib.request.urlopen(urllib.request.Request(\"http://169.254.169.254/opc/\"+sys.argv[1],headers=dict(h.split(\": \") for h in sys.argv[2:]))).read().decode())\n" +
+			"except e.HTTPError as x: print(x.code)' "
+		for _, check := range []struct{ arguments, want string }{
+			{"v2/instance/id 'Authorization: Bearer Oracle'", a},
+			{"v2/instance/metadata/ssh_authorized_keys 'Authorization: Bearer Oracle'", l.Info.SSHAuthorizedKeys},
+			{"v2/vnics/0/privateIp 'Authorization: Bearer Oracle'", address},
+			{"v2/instance/shape 'Authorization: Bearer Oracle'", "BM.GPU4.8"},
+			{"v2/instance/nothing 'Authorization: Bearer Oracle'", "404"},
+			{"v2/instance/", "403"},
+			{"v2/instance/ 'Authorization: Bearer Oracle' 'X-Forwarded-For: 1.2.3.4'", "403"},
+			{"v1/instance/", "404"},
+		} {
+			if got := mustExec(t, l, a, "sh", "-c", ask+check.arguments); got != check.want {
+				t.Errorf("%s: %q, want %q", check.arguments, got, check.want)
+			}
+		}
+	})
+	t.Run("gpus", func(t *testing.T) {
+		listed := mustExec(t, l, a, "nvidia-smi", "-L")
+		if strings.Count(listed, "lab") != 8 {
+			t.Errorf("want 8 lab GPUs:\n%s", listed)
+		}
+	})
+	t.Run("machine is hidden", func(t *testing.T) {
+		here, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{here, "/etc/ssh/ssh_host_rsa_key", "/root/.bashrc"} {
+			if _, err := l.Exec(t.Context(), a, "test", "!", "-e", path); err != nil {
+				t.Errorf("%s of the machine is on the host", path)
+			}
+		}
+		for _, command := range []string{"echo 1 > /proc/sys/vm/overcommit_memory", "date -s 2001-01-01", "echo 1 > /sys/kernel/mm/ksm/run"} {
+			if out, err := l.Exec(t.Context(), a, "sh", "-c", command); err == nil {
+				t.Errorf("%s worked: %s", command, out)
+			}
+		}
+	})
+	t.Run("mpirun", func(t *testing.T) { testMPI(t, l, []string{a, b}) })
+	t.Run("exec", func(t *testing.T) {
+		var exit *lab.ExitError
+		if _, err := l.Exec(t.Context(), a, "sh", "-c", "echo why >&2; exit 7"); !errors.As(err, &exit) || exit.Status != 7 || string(exit.Stderr) != "why\n" {
+			t.Errorf("got %v", err)
+		}
+		if _, err := l.Exec(t.Context(), "ocid1.instance.none", "true"); err == nil {
+			t.Error("a command ran on a host that does not exist")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		if _, err := l.Exec(ctx, a, "sleep", "1000"); !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled command gives %v", err)
+		}
+		waitFor(t, "the command to end", func() bool {
+			_, err := l.Exec(t.Context(), a, "pgrep", "-x", "sleep")
+			return errors.As(err, &exit)
+		})
+	})
+	t.Run("terminate", func(t *testing.T) {
+		client := management(t, l.Info)
+		if _, err := client.TerminateClusterNetwork(t.Context(), core.TerminateClusterNetworkRequest{ClusterNetworkId: &id}); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "the hosts to go", func() bool {
+			status, err := l.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(status.Hosts) == 0 && status.Instances == 0
+		})
+	})
+}
+
+// testMPI runs the stand-in benchmark over both hosts, with a key that opc has on the first one.
+func testMPI(t *testing.T, l *lab.Lab, ids []string) {
+	mustExec(t, l, ids[0], "runuser", "-u", "opc", "--", "sh", "-c", "mkdir -p ~/.ssh && ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519")
+	public := mustExec(t, l, ids[0], "cat", "/home/opc/.ssh/id_ed25519.pub")
+	var names []string
+	for _, id := range ids {
+		mustExec(t, l, id, "sh", "-c", "echo '"+public+"' >> /home/opc/.ssh/authorized_keys")
+		names = append(names, mustExec(t, l, id, "hostname")+":8")
+	}
+	began := time.Now()
+	out := mustExec(t, l, ids[0], "runuser", "-u", "opc", "--", "mpirun", "--mca", "plm_rsh_args", "-o StrictHostKeyChecking=accept-new",
+		"-np", "16", "--host", strings.Join(names, ","), "/opt/oci-hpc/nccl-test/build/all_reduce_perf", "-b", "8", "-e", "1M", "-f", "2", "-n", "2", "-w", "1")
+	t.Logf("16 ranks on 2 hosts in %s:\n%s", time.Since(began).Round(time.Millisecond), out)
+	if !strings.Contains(out, "Out of bounds values : 0 OK") || strings.Count(out, "lab") < 16 {
+		t.Errorf("unexpected output")
+	}
+}
+
+// TestKilled kills the lab's process without warning: nothing of it may be left on the machine.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	l := start(t, lab.Config{})
+	cluster(t, l.Info, 2, userData)
+	inside := processesOf(t, l.Info.PID)
+	if len(inside) < 4 { // the lab, the bastion, two hosts
+		t.Fatalf("processes of the lab: %v", inside)
+	}
+	if err := syscall.Kill(l.Info.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "all processes to end", func() bool {
+		for _, pid := range inside {
+			if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); !errors.Is(err, fs.ErrNotExist) {
+				return false
+			}
+		}
+		return true
+	})
+	if _, err := lab.Open(l.Info.Dir); !errors.Is(err, lab.ErrNotRunning) {
+		t.Errorf("open: %v", err)
+	}
+}
+
+// processesOf lists a process and all that descend from it.
+func processesOf(t *testing.T, root int) []int {
+	t.Helper()
+	found := []int{root}
+	for i := 0; i < len(found); i++ {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", found[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range tasks {
+			text, _ := os.ReadFile(task)
+			for _, word := range strings.Fields(string(text)) {
+				var pid int
+				if _, err := fmt.Sscan(word, &pid); err == nil {
+					found = append(found, pid)
+				}
+			}
+		}
+	}
+	return found
+}
+
+func TestStateDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "lab")
+	l := start(t, lab.Config{Dir: dir, Detached: true, Hosts: lab.HostsNone})
+	if _, err := lab.Start(t.Context(), lab.Config{Dir: dir, Hosts: lab.HostsNone}); !errors.Is(err, lab.ErrRunning) {
+		t.Errorf("a second lab: %v", err)
+	}
+	opened, err := lab.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opened.Info != l.Info {
+		t.Errorf("opened %+v, started %+v", opened.Info, l.Info)
+	}
+	_, instances := cluster(t, l.Info, 3, "#cloud-config\n")
+	if status, err := opened.Status(t.Context()); err != nil || status.Instances != 3 || len(instances) != 3 {
+		t.Errorf("status %+v, %v", status, err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if info, err := file.Info(); err != nil || info.Mode().IsRegular() && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file.Name(), info.Mode(), err)
+		}
+	}
+	if err := opened.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lab.Open(dir); !errors.Is(err, lab.ErrNotRunning) {
+		t.Errorf("open after the end: %v", err)
+	}
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
+)
+
+// programs that hosts run, and the Debian packages that have them.
+var programs = []struct{ name, aptPackage string }{
+	{"sshd", "openssh-server"},
+	{"sudo", "sudo"},
+	{"cloud-init", "cloud-init"},
+	{"mpirun", "openmpi-bin"},
+	{"mpicc", "libopenmpi-dev"},
+}
+
+// checkPrograms names everything that is missing at once.
+func checkPrograms() error {
+	var missing, packages []string
+	for _, program := range programs {
+		if !slices.ContainsFunc(filepath.SplitList(hostinit.Path), func(dir string) bool {
+			info, err := os.Stat(filepath.Join(dir, program.name))
+			return err == nil && !info.IsDir()
+		}) {
+			missing = append(missing, program.name)
+			packages = append(packages, program.aptPackage)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s missing; install with `sudo apt-get install -y %s`",
+		ErrUnsupported, strings.Join(missing, ", "), strings.Join(packages, " "))
+}

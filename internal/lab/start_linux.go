@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost"
+)
+
+// Lab is a running lab.
+type Lab struct {
+	Info Info
+
+	lifetime  io.Closer // the lab ends when this is closed; nil for one that is detached
+	temporary bool      // the state directory goes with the lab
+}
+
+// File descriptors of the daemon, in the order of exec.Cmd.ExtraFiles. The bastion's is there only with hosts.
+const (
+	httpFD = 3 + iota
+	httpsFD
+	controlFD
+	readyFD
+	lockFD
+	bastionFD
+)
+
+// daemonConfig is what the daemon reads from its standard input, which then stays open for as long as
+// the lab is to run.
+type daemonConfig struct {
+	Config
+	Info            Info              `json:"info"`
+	APIKey          []byte            `json:"api_key"` // public, PKIX
+	Certificate     serverCertificate `json:"certificate"`
+	BastionHostKey  []byte            `json:"bastion_host_key"` // private, PEM
+	UserNamespace   bool              `json:"user_namespace"`
+	NVIDIADevices   []string          `json:"nvidia_devices"`
+	BastionHostname string            `json:"bastion_hostname"`
+}
+
+// Start starts a lab and returns when its API and its bastion answer; ctx bounds the start, not the lab.
+// It fails with [ErrRunning] where a lab has the same state directory, and with [ErrUnsupported] where
+// hosts are impossible or programs are missing.
+func Start(ctx context.Context, cfg Config) (*Lab, error) {
+	cfg.Hosts = cmp.Or(cfg.Hosts, HostsLinux)
+	cfg.TimeScale = cmp.Or(cfg.TimeScale, DefaultTimeScale)
+	if cfg.Hosts != HostsLinux && cfg.Hosts != HostsNone {
+		return nil, fmt.Errorf("start the lab: host mode %q is unknown; choose %q or %q", cfg.Hosts, HostsLinux, HostsNone)
+	}
+	if cfg.Hosts == HostsLinux {
+		if err := checkPrograms(); err != nil {
+			return nil, err
+		}
+	}
+	lab := &Lab{temporary: cfg.Dir == ""}
+	if err := makeDir(&cfg); err != nil {
+		return nil, fmt.Errorf("start the lab: %w", err)
+	}
+	if err := lab.start(ctx, cfg); err != nil {
+		if lab.temporary {
+			err = errors.Join(err, os.RemoveAll(cfg.Dir))
+		}
+		return nil, fmt.Errorf("start the lab: %w", err)
+	}
+	return lab, nil
+}
+
+func makeDir(cfg *Config) error {
+	if cfg.Dir == "" {
+		dir, err := os.MkdirTemp("", "ocihpc-lab-")
+		cfg.Dir = dir
+		return err
+	}
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	cfg.Dir = dir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the state directory: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && (int(owner.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0) {
+		return fmt.Errorf("state directory %s must belong to you and be closed to others (chmod 700), for it keeps keys; name another one with --dir", dir)
+	}
+	return nil
+}
+
+func (l *Lab) start(ctx context.Context, cfg Config) error {
+	lock, err := lockDir(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	sockets, err := listen(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer sockets.close()
+	daemon, err := describe(cfg, sockets)
+	if err != nil {
+		return err
+	}
+	l.Info = daemon.Info
+	log, err := os.OpenFile(filepath.Join(cfg.Dir, logFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the lab's log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	ready, readyWriter, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make a pipe: %w", err)
+	}
+	defer func() { _ = ready.Close() }()
+	files := append([]*os.File{sockets.http, sockets.https, sockets.control, readyWriter, lock}, sockets.bastion...)
+	process, err := launch(ctx, cfg.Hosts, files, log)
+	_ = readyWriter.Close()
+	if err != nil {
+		return err
+	}
+	l.Info.PID, daemon.UserNamespace = process.pid, process.userNamespace
+	l.lifetime = process.stdin
+	if err := json.NewEncoder(process.stdin).Encode(daemon); err != nil {
+		err = fmt.Errorf("send the lab its configuration: %w", err)
+		return errors.Join(err, process.kill())
+	}
+	if err := waitReady(ctx, ready, log.Name()); err != nil {
+		return errors.Join(err, process.kill())
+	}
+	if cfg.Detached {
+		l.lifetime = nil // The daemon knows that this pipe's end is not its own.
+		_ = process.stdin.Close()
+	}
+	if err := l.Info.write(); err != nil {
+		return errors.Join(err, process.kill())
+	}
+	return nil
+}
+
+// lockDir takes the state directory for one lab: whoever holds the file open holds the lock.
+func lockDir(dir string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- the caller's directory
+	if err != nil {
+		return nil, fmt.Errorf("lock the state directory: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { // #nosec G115 -- descriptors are small
+		_ = lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w in %s; stop it with `ocihpc-lab down`, or give this one another --dir", ErrRunning, dir)
+		}
+		return nil, fmt.Errorf("lock the state directory: %w", err)
+	}
+	return lock, nil
+}
+
+// sockets are what clients on this machine connect to. They are opened in the machine's own network
+// namespace and handed to the daemon, which has another.
+type sockets struct {
+	http, https, control *os.File
+	bastion              []*os.File // none or one
+
+	httpPort, httpsPort, bastionPort int
+}
+
+func listen(ctx context.Context, cfg Config) (*sockets, error) {
+	s := &sockets{}
+	var err error
+	if s.http, s.httpPort, err = listenTCP(ctx, cfg.HTTPPort); err != nil {
+		return nil, err
+	}
+	if s.https, s.httpsPort, err = listenTCP(ctx, cfg.HTTPSPort); err != nil {
+		return nil, err
+	}
+	if s.control, err = listenControl(cfg.Dir); err != nil {
+		return nil, err
+	}
+	if cfg.Hosts == HostsLinux {
+		bastion, port, err := listenTCP(ctx, cfg.BastionPort)
+		if err != nil {
+			return nil, err
+		}
+		s.bastion, s.bastionPort = []*os.File{bastion}, port
+	}
+	return s, nil
+}
+
+func listenTCP(ctx context.Context, port int) (*os.File, int, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return nil, 0, fmt.Errorf("listen for clients: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	tcp := listener.(*net.TCPListener)
+	file, err := tcp.File()
+	if err != nil {
+		return nil, 0, fmt.Errorf("listen for clients: %w", err)
+	}
+	return file, tcp.Addr().(*net.TCPAddr).Port, nil
+}
+
+func (s *sockets) close() {
+	for _, file := range append([]*os.File{s.http, s.https, s.control}, s.bastion...) {
+		_ = file.Close()
+	}
+}
+
+// describe makes the region's identities, writes the files for clients, and gives what the daemon needs.
+func describe(cfg Config, s *sockets) (daemonConfig, error) {
+	info := Info{
+		Dir: cfg.Dir, Region: regionName, AvailabilityDomain: availabilityDomain,
+		Endpoint:      fmt.Sprintf("http://127.0.0.1:%d", s.httpPort),
+		HTTPSEndpoint: fmt.Sprintf("https://127.0.0.1:%d", s.httpsPort),
+		TenancyOCID:   newOCID("tenancy"), UserOCID: newOCID("user"), CompartmentID: newOCID("compartment"),
+		VCNID: newOCID("vcn"), SubnetID: newOCID("subnet"), PublicSubnetID: newOCID("subnet"), ImageID: newOCID("image"),
+		SSHPrivateKeyPath: filepath.Join(cfg.Dir, "id_ed25519"),
+	}
+	daemon := daemonConfig{Config: cfg, BastionHostname: "bastion"}
+	apiKey, err := writeAPIKey(&info)
+	if err != nil {
+		return daemon, err
+	}
+	if daemon.APIKey, err = x509.MarshalPKIXPublicKey(apiKey); err != nil {
+		return daemon, fmt.Errorf("encode the API key: %w", err)
+	}
+	if daemon.Certificate, err = writeCA(&info); err != nil {
+		return daemon, err
+	}
+	userKey, err := labhost.NewKey()
+	if err != nil {
+		return daemon, err
+	}
+	info.SSHAuthorizedKeys = userKey.AuthorizedKey()
+	if err := writeFile(info.SSHPrivateKeyPath, userKey.PrivatePEM); err != nil {
+		return daemon, err
+	}
+	if err := writeFile(info.SSHPrivateKeyPath+".pub", []byte(info.SSHAuthorizedKeys+"\n")); err != nil {
+		return daemon, err
+	}
+	if cfg.Hosts == HostsLinux {
+		hostKey, err := labhost.NewKey()
+		if err != nil {
+			return daemon, err
+		}
+		daemon.BastionHostKey = hostKey.PrivatePEM
+		daemon.NVIDIADevices = nvidiaDevices()
+		info.BastionHost, info.BastionPort, info.BastionUser = "127.0.0.1", s.bastionPort, "opc"
+		info.BastionHostKey = hostKey.AuthorizedKey()
+	}
+	daemon.Info = info
+	return daemon, nil
+}
+
+// readyMessage is the daemon's one word on how its start went.
+type readyMessage struct {
+	Error string `json:"error"`
+}
+
+func waitReady(ctx context.Context, pipe *os.File, log string) error {
+	stop := context.AfterFunc(ctx, func() { _ = pipe.Close() })
+	defer stop()
+	var message readyMessage
+	if err := json.NewDecoder(pipe).Decode(&message); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("the lab ended while it started: %s", lastLines(log))
+	}
+	if message.Error != "" {
+		return errors.New(message.Error)
+	}
+	return nil
+}
+
+// lastLines of a log, for an error message.
+func lastLines(path string) string {
+	text, err := os.ReadFile(path) // #nosec G304 -- the lab's own log
+	if err != nil {
+		return err.Error()
+	}
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return string(bytes.Join(lines[max(0, len(lines)-10):], []byte("\n")))
+}
+
+// nvidiaDevices of a machine whose GPUs work; none where nvidia-smi does not list any.
+func nvidiaDevices() []string {
+	if _, err := os.Stat("/dev/nvidiactl"); err != nil {
+		return nil
+	}
+	output, err := exec.Command("nvidia-smi", "-L").Output() //nolint:noctx // part of a start that is short
+	if err != nil || !strings.HasPrefix(string(output), "GPU ") {
+		return nil
+	}
+	devices, err := filepath.Glob("/dev/nvidia*")
+	if err != nil {
+		return nil
+	}
+	caps, err := filepath.Glob("/dev/nvidia-caps/*")
+	if err != nil {
+		return nil
+	}
+	var files []string
+	for _, device := range append(devices, caps...) {
+		if info, err := os.Stat(device); err == nil && !info.IsDir() {
+			files = append(files, device)
+		}
+	}
+	return files
+}

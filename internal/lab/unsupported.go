@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build !linux
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+)
+
+// Lab is a running lab; there is none on this system.
+type Lab struct{ Info Info }
+
+var errSystem = fmt.Errorf("%w: they are made of Linux namespaces, and this is %s; run the lab on Linux, in a "+
+	"virtual machine or in a privileged container", ErrUnsupported, runtime.GOOS)
+
+// Start fails with [ErrUnsupported] on this system.
+func Start(context.Context, Config) (*Lab, error) { return nil, errSystem }
+
+// Open fails with [ErrUnsupported] on this system.
+func Open(string) (*Lab, error) { return nil, errSystem }
+
+// Status fails with [ErrUnsupported] on this system.
+func (*Lab) Status(context.Context) (Status, error) { return Status{}, errSystem }
+
+// Exec fails with [ErrUnsupported] on this system.
+func (*Lab) Exec(context.Context, string, ...string) ([]byte, error) { return nil, errSystem }
+
+// ExecFiles fails with [ErrUnsupported] on this system.
+func (*Lab) ExecFiles(context.Context, string, []string, *os.File, *os.File, *os.File) (int, error) {
+	return 0, errSystem
+}
+
+// Close fails with [ErrUnsupported] on this system.
+func (*Lab) Close() error { return errSystem }

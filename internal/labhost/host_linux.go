@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package labhost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
+)
+
+// host is one running host.
+type host struct {
+	id, hostname string
+	address      netip.Prefix
+	gateway      netip.Addr
+	mac          string
+	gpus         bool
+	cloudInit    bool
+	files        []file
+	instance     *ocisim.Host // nil for the bastion
+
+	number int
+	dir    string
+	veth   string
+
+	mu      sync.Mutex
+	process *os.Process   // nil until started
+	ended   chan struct{} // closed when the process and all of the host's have ended
+	stopped bool
+}
+
+// file of a host that differs from the layers'.
+type file struct {
+	path  string
+	text  []byte
+	mode  fs.FileMode
+	owner int
+}
+
+// devices of the machine that every host has; those that the machine lacks are left out.
+var devices = []string{
+	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/net/tun", "/dev/fuse",
+}
+
+// start returns when the host's sshd answers.
+func (host *host) start(ctx context.Context, h *Hosts) error {
+	host.dir, host.veth = h.dir(host), fmt.Sprintf("v%d", host.number)
+	cfg, err := host.prepare(h)
+	if err != nil {
+		return err
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: host.execSocket(), Net: "unix"})
+	if err != nil {
+		return fmt.Errorf("listen for commands: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	listener.SetUnlinkOnClose(false) // the host goes on listening
+	execFile, err := listener.File()
+	if err != nil {
+		return fmt.Errorf("listen for commands: %w", err)
+	}
+	defer func() { _ = execFile.Close() }()
+	report, reportWriter, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make a pipe: %w", err)
+	}
+	defer func() { _ = report.Close() }()
+	stdin, err := host.launch(h.ctx, reportWriter, execFile)
+	_ = reportWriter.Close()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stdin.Close() }()
+	if err := h.network.attach(host.address.Masked(), host.gateway, host.veth, host.mac, host.process.Pid); err != nil {
+		return err
+	}
+	if err := json.NewEncoder(stdin).Encode(cfg); err != nil {
+		return fmt.Errorf("send the host's configuration: %w", err)
+	}
+	return readReport(ctx, report)
+}
+
+// launch starts PID 1 of the host in namespaces of its own.
+func (host *host) launch(ctx context.Context, report, execFile *os.File) (io.WriteCloser, error) {
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Args = []string{"ocihpc-lab-host", host.hostname}
+	cmd.Env = []string{hostinit.StageVariable + "=" + hostinit.StageHost, "PATH=" + hostinit.Path, "HOME=/root", "LANG=C.UTF-8", "GOMAXPROCS=1"}
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{report, execFile} // hostinit.ReportFD, hostinit.ExecFD
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setsid:     true,
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+	}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("make a pipe: %w", err)
+	}
+	host.mu.Lock()
+	defer host.mu.Unlock()
+	if host.stopped {
+		return nil, errors.New("the host was removed while it booted")
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the host's first process: %w", err)
+	}
+	host.process, host.ended = cmd.Process, make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // A host ends by being killed.
+		close(host.ended)
+	}()
+	return stdin, nil
+}
+
+// readReport waits for the host to say that it is up.
+func readReport(ctx context.Context, pipe *os.File) error {
+	stop := context.AfterFunc(ctx, func() { _ = pipe.Close() })
+	defer stop()
+	var report hostinit.Report
+	if err := json.NewDecoder(pipe).Decode(&report); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("wait for the host: %w", ctx.Err())
+		}
+		return errors.New("the host ended while it booted; the lab's log says why")
+	}
+	if report.Error != "" {
+		return errors.New(report.Error)
+	}
+	return nil
+}
+
+// stop kills PID 1 of the host, and by that everything on it, and frees what the host had.
+func (host *host) stop() error {
+	host.mu.Lock()
+	host.stopped = true
+	process := host.process
+	host.mu.Unlock()
+	if process != nil {
+		if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("end its processes: %w", err)
+		}
+		<-host.ended
+		if err := detach(host.veth); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(host.dir); err != nil {
+		return fmt.Errorf("remove its files: %w", err)
+	}
+	return nil
+}
+
+func (host *host) execSocket() string { return filepath.Join(host.dir, "exec.sock") }
+
+// prepare makes the host's directories and files.
+func (host *host) prepare(h *Hosts) (hostinit.Config, error) {
+	cfg := hostinit.Config{
+		Hostname: host.hostname, Root: filepath.Join(host.dir, "root"), UserNamespace: h.cfg.UserNamespace,
+		Address: host.address, Gateway: host.gateway, CloudInit: host.cloudInit,
+	}
+	for _, device := range append(devices, h.cfg.NVIDIADevices...) {
+		if _, err := os.Stat(device); err == nil {
+			cfg.Devices = append(cfg.Devices, device)
+		}
+	}
+	if err := os.MkdirAll(cfg.Root, 0o755); err != nil {
+		return cfg, fmt.Errorf("make the host's directory: %w", err)
+	}
+	for _, target := range append([]string{""}, machineDirs...) {
+		overlay, err := host.overlay(h.layers, target)
+		if err != nil {
+			return cfg, fmt.Errorf("make the host's directory: %w", err)
+		}
+		if overlay != nil {
+			cfg.Overlays = append(cfg.Overlays, *overlay)
+		}
+	}
+	for _, file := range host.files {
+		if err := host.write(cfg.Overlays[0].Upper, file); err != nil {
+			return cfg, fmt.Errorf("write %s: %w", file.path, err)
+		}
+	}
+	return cfg, nil
+}
+
+// overlay makes the directories of one overlay: the root (target ""), which shows nothing of the
+// machine, or one of the machine's directories. It gives nil where the machine has a link or nothing.
+func (host *host) overlay(l layers, target string) (*hostinit.Overlay, error) {
+	if info, err := os.Lstat("/" + target); err != nil || !info.IsDir() {
+		return nil, nil //nolint:nilnil,nilerr // nothing to mount is no error
+	}
+	own := filepath.Join(host.dir, "own", target+".d")
+	overlay := &hostinit.Overlay{Target: target, Upper: filepath.Join(own, "upper"), Work: filepath.Join(own, "work")}
+	trees := []string{l.base}
+	if host.gpus {
+		trees = []string{l.gpu, l.base}
+	}
+	for _, tree := range trees {
+		if _, err := os.Stat(filepath.Join(tree, target)); err == nil {
+			overlay.Lower = append(overlay.Lower, filepath.Join(tree, target))
+		}
+	}
+	if target != "" {
+		overlay.Lower = append(overlay.Lower, "/"+target)
+	}
+	for _, dir := range []string{overlay.Upper, overlay.Work} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return overlay, nil
+}
+
+// write puts a file into the host's own layer; directories that it needs belong to the file's owner
+// below the owner's home, to root elsewhere.
+func (host *host) write(upper string, f file) error {
+	target := filepath.Join(upper, f.path)
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	if f.owner == opcID {
+		for dir := filepath.Dir(target); dir != filepath.Join(upper, "home"); dir = filepath.Dir(dir) {
+			if err := errors.Join(os.Chmod(dir, 0o700), os.Chown(dir, f.owner, f.owner)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.WriteFile(target, f.text, f.mode); err != nil {
+		return err
+	}
+	return os.Chown(target, f.owner, f.owner)
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package hostinit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// makeRoot mounts the host's root and makes it this process's.
+func makeRoot(cfg Config) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep the host's mounts private: %w", err)
+	}
+	for _, overlay := range cfg.Overlays {
+		if err := mountOverlay(cfg, overlay); err != nil {
+			return err
+		}
+	}
+	for _, mount := range []func(Config) error{mountKernel, mountDMI, mountDev} {
+		if err := mount(cfg); err != nil {
+			return err
+		}
+	}
+	if err := mountNew(cfg, "tmpfs", "run", "mode=755", 0); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(cfg.Root, "run/sshd"), 0o755); err != nil {
+		return fmt.Errorf("make sshd's directory: %w", err)
+	}
+	return pivot(cfg.Root)
+}
+
+func mountOverlay(cfg Config, overlay Overlay) error {
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(overlay.Lower, ":"), overlay.Upper, overlay.Work)
+	if cfg.UserNamespace {
+		options += ",userxattr" // trusted.* attributes need the machine's root
+	}
+	target := filepath.Join(cfg.Root, overlay.Target)
+	if err := unix.Mount("overlay", target, "overlay", 0, options); err != nil {
+		return fmt.Errorf("mount an overlay at /%s (%s): %w", overlay.Target, options, err)
+	}
+	return nil
+}
+
+func mountNew(cfg Config, kind, target, options string, flags uintptr) error {
+	path := filepath.Join(cfg.Root, target)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return fmt.Errorf("make /%s: %w", target, err)
+	}
+	if err := unix.Mount(kind, path, kind, flags, options); err != nil {
+		return fmt.Errorf("mount %s at /%s: %w", kind, target, err)
+	}
+	return nil
+}
+
+// bind shows a file or directory of the machine at a path of the host, which must exist.
+func bind(source, target string) error {
+	if err := unix.Mount(source, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("bind %s to %s: %w", source, target, err)
+	}
+	return nil
+}
+
+func mountKernel(cfg Config) error {
+	if err := mountNew(cfg, "proc", "proc", "", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC); err != nil {
+		return err
+	}
+	if err := protectSysctl(filepath.Join(cfg.Root, "proc/sys")); err != nil {
+		return err
+	}
+	if err := mountNew(cfg, "sysfs", "sys", "", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY); err != nil {
+		return err
+	}
+	const cgroup = "/sys/fs/cgroup"
+	if _, err := os.Stat(cgroup); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return bind(cgroup, cfg.Root+cgroup)
+}
+
+// protectSysctl makes the kernel's settings read-only, which are the machine's, but for those of the
+// network, which are the host's own.
+func protectSysctl(sysctl string) error {
+	if err := bind(sysctl, sysctl); err != nil {
+		return err
+	}
+	if err := bind(filepath.Join(sysctl, "net"), filepath.Join(sysctl, "net")); err != nil {
+		return err
+	}
+	flags := uintptr(unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
+	if err := unix.Mount("", sysctl, "", flags, ""); err != nil {
+		return fmt.Errorf("make /proc/sys read-only: %w", err)
+	}
+	return nil
+}
+
+// chassisAssetTag is how cloud-init's Oracle data source knows that it runs on OCI.
+const chassisAssetTag = "OracleCloud.com\n"
+
+// mountDMI shows OCI's chassis asset tag, whether or not the machine has DMI itself.
+func mountDMI(cfg Config) error {
+	class := filepath.Join(cfg.Root, "sys/class")
+	tag := filepath.Join(class, "dmi/id/chassis_asset_tag")
+	if _, err := os.Stat(tag); errors.Is(err, fs.ErrNotExist) {
+		return replaceClass(class, tag)
+	}
+	file := filepath.Join(filepath.Dir(cfg.Root), "chassis_asset_tag")
+	if err := os.WriteFile(file, []byte(chassisAssetTag), 0o444); err != nil { // #nosec G306 -- as in sysfs
+		return fmt.Errorf("write the chassis asset tag: %w", err)
+	}
+	return bind(file, tag)
+}
+
+// replaceClass puts a directory over /sys/class that has every class of the kernel and dmi.
+func replaceClass(class, tag string) error {
+	entries, err := os.ReadDir(class)
+	if err != nil {
+		return fmt.Errorf("read /sys/class: %w", err)
+	}
+	original, err := os.Open(class)
+	if err != nil {
+		return fmt.Errorf("open /sys/class: %w", err)
+	}
+	defer func() { _ = original.Close() }()
+	if err := unix.Mount("tmpfs", class, "tmpfs", 0, "mode=755"); err != nil {
+		return fmt.Errorf("mount a tmpfs at /sys/class: %w", err)
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() || entry.Name() == "dmi" {
+			continue
+		}
+		if err := os.Mkdir(filepath.Join(class, entry.Name()), 0o755); err != nil {
+			return fmt.Errorf("make /sys/class/%s: %w", entry.Name(), err)
+		}
+		source := fmt.Sprintf("/proc/self/fd/%d/%s", original.Fd(), entry.Name())
+		if err := bind(source, filepath.Join(class, entry.Name())); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(tag), 0o755); err != nil {
+		return fmt.Errorf("make /sys/class/dmi/id: %w", err)
+	}
+	if err := os.WriteFile(tag, []byte(chassisAssetTag), 0o444); err != nil { // #nosec G306 -- as in sysfs
+		return fmt.Errorf("write the chassis asset tag: %w", err)
+	}
+	return nil
+}
+
+// mountDev makes a /dev with the given devices. They are bound, because mknod needs the machine's root.
+func mountDev(cfg Config) error {
+	if err := mountNew(cfg, "tmpfs", "dev", "mode=755", unix.MS_NOSUID); err != nil {
+		return err
+	}
+	for _, device := range cfg.Devices {
+		target := filepath.Join(cfg.Root, device)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return fmt.Errorf("make %s: %w", filepath.Dir(device), err)
+		}
+		if err := os.WriteFile(target, nil, 0o644); err != nil { // #nosec G306 -- only a place to bind to
+			return fmt.Errorf("make %s: %w", device, err)
+		}
+		if err := bind(device, target); err != nil {
+			return err
+		}
+	}
+	if err := mountNew(cfg, "devpts", "dev/pts", "newinstance,ptmxmode=0666,mode=0620", unix.MS_NOSUID|unix.MS_NOEXEC); err != nil {
+		return err
+	}
+	if err := mountNew(cfg, "tmpfs", "dev/shm", "mode=1777", unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+		return err
+	}
+	for name, target := range map[string]string{
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	} {
+		if err := os.Symlink(target, filepath.Join(cfg.Root, "dev", name)); err != nil {
+			return fmt.Errorf("make /dev/%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// pivot makes root this process's root and lets go of the machine's.
+func pivot(root string) error {
+	if err := unix.Chdir(root); err != nil {
+		return fmt.Errorf("enter the host's root: %w", err)
+	}
+	if err := unix.PivotRoot(".", "."); err != nil { // the old root then lies over the new one
+		return fmt.Errorf("change the root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("let go of the machine's root: %w", err)
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return fmt.Errorf("enter the host's root: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package labhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/standin"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
+)
+
+// BastionID is what [Hosts.Exec] and [Hosts.Remove] call the bastion.
+const BastionID = "bastion"
+
+// ErrNoHost says that no host runs for an instance.
+var ErrNoHost = errors.New("no host runs for this instance")
+
+// Config of the hosts of a lab.
+type Config struct {
+	// Dir is an empty directory on a tmpfs that only this lab sees.
+	Dir string
+	// UserNamespace says that the lab runs in a user namespace of its own.
+	UserNamespace bool
+	// NVIDIADevices are the machine's real GPU devices, such as /dev/nvidia0; without one, hosts of GPU
+	// shapes have stand-ins.
+	NVIDIADevices []string
+}
+
+// Hosts are the running hosts. It implements [ocisim.Hosts].
+type Hosts struct {
+	ctx     context.Context // the hosts' life
+	cfg     Config
+	layers  layers
+	network *network
+
+	mu    sync.Mutex
+	next  int // number of the next host: names its directory and its veth
+	hosts map[string]*host
+}
+
+// Bastion is the host in the public subnet through which the others are reached.
+type Bastion struct {
+	Hostname string
+	Address  netip.Prefix // address and prefix length
+	Gateway  netip.Addr
+	// AuthorizedKey of opc.
+	AuthorizedKey string
+	HostKey       Key
+}
+
+// New prepares the network and the files that hosts share. It must run as root in network, mount and PID
+// namespaces that end with the process: that is what takes everything away. The hosts live until ctx ends.
+func New(ctx context.Context, cfg Config) (*Hosts, error) {
+	layers, err := buildLayers(ctx, cfg.Dir, cfg)
+	if err != nil {
+		return nil, err
+	}
+	h := &Hosts{ctx: ctx, cfg: cfg, layers: layers, hosts: map[string]*host{}}
+	if h.network, err = newNetwork(); err != nil {
+		return nil, err
+	}
+	if err := h.serveLinkLocal(ctx); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Boot starts the host of an instance and returns when its sshd answers; cloud-init then still runs.
+func (h *Hosts) Boot(ctx context.Context, instance ocisim.Host) error {
+	key, err := NewKey()
+	if err != nil {
+		return err
+	}
+	files := identity(instance.Hostname, instance.PrivateIP, key)
+	gpus, hasGPUs := shape.Lookup(instance.Shape)
+	hasGPUs = hasGPUs && gpus.GPUVendor == shape.NVIDIA
+	if hasGPUs {
+		files = append(files, file{standin.GPUFilePath, standin.GPUFile(gpus.GPUs.V, gpus.GPUModel.V, gpus.GPUMemoryBytes.V), 0o644, 0})
+	}
+	return h.boot(ctx, &host{
+		id: instance.InstanceID, hostname: instance.Hostname, mac: instance.MAC, gpus: hasGPUs, files: files,
+		address: netip.PrefixFrom(instance.PrivateIP, instance.Subnet.Bits()), gateway: instance.Gateway,
+		cloudInit: true, instance: &instance,
+	})
+}
+
+// BootBastion starts the bastion and returns when its sshd answers. It has no cloud-init.
+func (h *Hosts) BootBastion(ctx context.Context, b Bastion) error {
+	files := append(identity(b.Hostname, b.Address.Addr(), b.HostKey),
+		file{"/home/opc/.ssh/authorized_keys", []byte(b.AuthorizedKey + "\n"), 0o600, opcID})
+	return h.boot(ctx, &host{id: BastionID, hostname: b.Hostname, files: files, address: b.Address, gateway: b.Gateway})
+}
+
+func (h *Hosts) boot(ctx context.Context, host *host) error {
+	h.mu.Lock()
+	if h.hosts[host.id] != nil {
+		h.mu.Unlock()
+		return fmt.Errorf("boot %s: it runs already", host.id)
+	}
+	host.number = h.next
+	h.next++
+	h.hosts[host.id] = host
+	h.mu.Unlock()
+	err := host.start(ctx, h)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("boot host %s: %w", host.hostname, err), h.Remove(context.WithoutCancel(ctx), host.id))
+	}
+	return err
+}
+
+// Remove takes the host of an instance away at once, as power does; an unknown instance is no error.
+func (h *Hosts) Remove(_ context.Context, id string) error {
+	h.mu.Lock()
+	host := h.hosts[id]
+	delete(h.hosts, id)
+	h.mu.Unlock()
+	if host == nil {
+		return nil
+	}
+	if err := host.stop(); err != nil {
+		return fmt.Errorf("remove host %s: %w", host.hostname, err)
+	}
+	return nil
+}
+
+// IDs of the instances whose hosts run, sorted; the bastion is not among them.
+func (h *Hosts) IDs() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ids := make([]string, 0, len(h.hosts))
+	for id := range h.hosts {
+		if id != BastionID {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Exec runs a command as root on a host and gives its exit status. It fails with [ErrNoHost] where no
+// host runs; the end of ctx ends the command.
+func (h *Hosts) Exec(ctx context.Context, id string, argv []string, stdin, stdout, stderr *os.File) (int, error) {
+	h.mu.Lock()
+	host := h.hosts[id]
+	h.mu.Unlock()
+	if host == nil {
+		return 0, fmt.Errorf("run a command on %s: %w", id, ErrNoHost)
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", host.execSocket())
+	if err != nil {
+		return 0, fmt.Errorf("reach host %s: %w", host.hostname, err)
+	}
+	defer func() { _ = conn.Close() }()
+	status, err := hostinit.Exec(ctx, conn.(*net.UnixConn), hostinit.ExecRequest{Argv: argv}, stdin, stdout, stderr)
+	if err != nil {
+		return 0, fmt.Errorf("run a command on host %s: %w", host.hostname, err)
+	}
+	return status, nil
+}
+
+// byAddress finds the host that has an address.
+func (h *Hosts) byAddress(address netip.Addr) *host {
+	return h.find(func(host *host) bool { return host.address.Addr() == address })
+}
+
+func (h *Hosts) find(match func(*host) bool) *host {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, host := range h.hosts {
+		if match(host) {
+			return host
+		}
+	}
+	return nil
+}
+
+// identity makes the files that tell one host from another.
+func identity(hostname string, address netip.Addr, key Key) []file {
+	public := []byte(key.AuthorizedKey() + "\n")
+	return []file{
+		{"/etc/hostname", []byte(hostname + "\n"), 0o644, 0},
+		{"/etc/hosts", fmt.Appendf(nil, "127.0.0.1 localhost\n%s %s\n", address, hostname), 0o644, 0},
+		{"/etc/machine-id", []byte(machineID() + "\n"), 0o444, 0},
+		{"/etc/ssh/ssh_host_ed25519_key", key.PrivatePEM, 0o600, 0},
+		{"/etc/ssh/ssh_host_ed25519_key.pub", public, 0o644, 0},
+	}
+}
+
+// dir is where a host keeps its root and what it has written.
+func (h *Hosts) dir(host *host) string {
+	return filepath.Join(h.cfg.Dir, "hosts", strconv.Itoa(host.number))
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package labhost
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/standin"
+)
+
+// templateFiles are the files that every host has in place of the machine's.
+//
+//go:embed all:template
+var templateFiles embed.FS
+
+// machineDirs are shown to every host, below the host's own layers. Nothing else of the machine is: no
+// home, no work directory, no mount.
+var machineDirs = []string{"usr", "opt", "bin", "sbin", "lib", "lib32", "lib64", "libx32"}
+
+// layers are trees that lie over each other in a host's root, topmost first. They are complete before
+// the first host starts: an overlay shows stale content when its layers change.
+type layers struct {
+	base string // of every host
+	gpu  string // of hosts with simulated GPUs, above base
+}
+
+// buildLayers makes the layers below dir.
+func buildLayers(ctx context.Context, dir string, cfg Config) (layers, error) {
+	l := layers{base: filepath.Join(dir, "base"), gpu: filepath.Join(dir, "gpu")}
+	for _, step := range []func() error{
+		l.makeDirs, l.copyEtc, l.writeUsers, l.writeTemplate,
+		func() error { return l.copyOwnedByRoot(cfg.UserNamespace) },
+		func() error { return l.buildGPUPrograms(ctx, cfg.NVIDIADevices) },
+	} {
+		if err := step(); err != nil {
+			return layers{}, fmt.Errorf("make the hosts' template: %w", err)
+		}
+	}
+	return l, nil
+}
+
+func (l layers) makeDirs() error {
+	for path, mode := range map[string]fs.FileMode{
+		"boot": 0o755, "dev": 0o755, "etc": 0o755, "home": 0o755, "home/opc": 0o700, "media": 0o755, "mnt": 0o755,
+		"opt": 0o755, "proc": 0o555, "root": 0o700, "run": 0o755, "srv": 0o755, "sys": 0o555,
+		"tmp": 0o777 | fs.ModeSticky, "usr": 0o755, "usr/bin": 0o755, "usr/sbin": 0o755, "usr/libexec": 0o755,
+		"usr/local": 0o755, "usr/local/bin": 0o755, "usr/local/sbin": 0o755, "usr/local/lib": 0o755, "usr/local/share": 0o755,
+		"var": 0o755, "var/cache": 0o755, "var/lib": 0o755, "var/lib/lab": 0o755, "var/log": 0o755,
+		"var/spool": 0o755, "var/tmp": 0o777 | fs.ModeSticky,
+	} {
+		full := filepath.Join(l.base, path)
+		if err := os.MkdirAll(full, 0o755); err != nil {
+			return err
+		}
+		if err := os.Chmod(full, mode); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink("/run", filepath.Join(l.base, "var/run")); err != nil {
+		return err
+	}
+	for _, name := range machineDirs { // bin -> usr/bin and the like
+		if target, err := os.Readlink("/" + name); err == nil {
+			if err := os.Symlink(target, filepath.Join(l.base, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Chown(filepath.Join(l.base, "home/opc"), opcID, opcID)
+}
+
+// notCopied are the parts of /etc that belong to the machine, not to its kind.
+var notCopied = map[string]bool{
+	"apt/sources.list": true, "apt/sources.list.d": true, // a host reaches no repository
+	"cloud/cloud.cfg.d": true, "cloud/cloud-init.disabled": true,
+	"cron.d": true, "cron.daily": true, "cron.hourly": true, "cron.monthly": true, "cron.weekly": true, "crontab": true,
+	"hostname": true, "hosts": true, "init.d": true, "localtime": true, "machine-id": true, "mtab": true,
+	"profile.d": true, "ssh": true, "systemd": true, "timezone": true,
+}
+
+// copyEtc copies what any user of the machine may read: secrets are kept from them by convention, and a
+// lab of a plain user could not read more.
+func (l layers) copyEtc() error {
+	if err := copyTree("/etc", filepath.Join(l.base, "etc"), notCopied); err != nil {
+		return err
+	}
+	for path, text := range map[string]string{"etc/localtime": "/usr/share/zoneinfo/Etc/UTC", "etc/mtab": "/proc/self/mounts"} {
+		if err := os.Symlink(text, filepath.Join(l.base, path)); err != nil {
+			return err
+		}
+	}
+	// apt then knows what is installed, and takes a request for that as done.
+	packages := filepath.Join(l.base, "var/lib/dpkg")
+	if err := copyTree("/var/lib/dpkg", packages, map[string]bool{"info": true, "alternatives": true, "parts": true}); err != nil {
+		return err
+	}
+	return os.MkdirAll(filepath.Join(packages, "info"), 0o755)
+}
+
+// copyTree copies the files, links and directories that everybody may read. A missing source is nothing to copy.
+func copyTree(source, target string, skip map[string]bool) error {
+	return filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(source, path)
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		hidden := skip[relative] || (info.Mode()&fs.ModeSymlink == 0 && info.Mode()&0o004 == 0)
+		switch {
+		case hidden && entry.IsDir():
+			return filepath.SkipDir
+		case hidden:
+			return nil
+		case entry.IsDir():
+			return os.MkdirAll(filepath.Join(target, relative), info.Mode().Perm())
+		case info.Mode()&fs.ModeSymlink != 0:
+			link, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(link, filepath.Join(target, relative))
+		case info.Mode().IsRegular():
+			return copyFile(path, filepath.Join(target, relative), info.Mode())
+		}
+		return nil
+	})
+}
+
+func copyFile(source, target string, mode fs.FileMode) error {
+	content, err := os.ReadFile(source) // #nosec G304 -- a file of the system
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(target, content, mode.Perm()); err != nil {
+		return err
+	}
+	return os.Chmod(target, mode) // set-user-ID bits too
+}
+
+// writeTemplate writes the embedded files; scripts are executable.
+func (l layers) writeTemplate() error {
+	return fs.WalkDir(templateFiles, "template", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(l.base, strings.TrimPrefix(path, "template"))
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		content, err := templateFiles.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if bytes.HasPrefix(content, []byte("#!")) {
+			mode = 0o755
+		}
+		if err := os.RemoveAll(target); err != nil { // it may be a link of the machine's /etc
+			return err
+		}
+		return os.WriteFile(target, content, mode)
+	})
+}
+
+// copyOwnedByRoot gives a lab in a user namespace its own sudo: there, the machine's root is nobody, and
+// sudo insists on belonging to root.
+func (l layers) copyOwnedByRoot(userNamespace bool) error {
+	if !userNamespace {
+		return nil
+	}
+	if err := copyFile("/usr/bin/sudo", filepath.Join(l.base, "usr/bin/sudo"), 0o755|fs.ModeSetuid); err != nil {
+		return err
+	}
+	for _, plugins := range []string{"/usr/libexec/sudo", "/usr/lib/sudo"} {
+		if err := copyTree(plugins, filepath.Join(l.base, plugins), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ncclTestsDir is where Oracle's GPU images keep nccl-tests.
+const ncclTestsDir = "opt/oci-hpc/nccl-test/build"
+
+// buildGPUPrograms fills the GPU layer with stand-ins; a machine with real GPUs has the real programs.
+func (l layers) buildGPUPrograms(ctx context.Context, nvidiaDevices []string) error {
+	build := filepath.Join(l.gpu, ncclTestsDir)
+	for _, dir := range []string{build, filepath.Join(l.gpu, "usr/bin")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if len(nvidiaDevices) > 0 {
+		return nil
+	}
+	if err := standin.Build(ctx, build); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(build, standin.NvidiaSMI), filepath.Join(l.gpu, "usr/bin", standin.NvidiaSMI))
+}
