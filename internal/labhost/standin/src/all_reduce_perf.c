@@ -109,7 +109,7 @@ static void barrier(void) {
 }
 
 // Only the first process prints the table.
-#define PRINT(...) do { if (world.rank == 0) { printf(__VA_ARGS__); fflush(stdout); } } while (0)
+#define PRINT(...) do { if (world.rank == 0) printf(__VA_ARGS__); } while (0)
 
 static int fail(int status) {
   printf(" .. %s pid %d: Test failure all_reduce_perf.c\n", world.all[world.rank].host, getpid());
@@ -632,6 +632,7 @@ static int print_footer(void) {
 }
 
 int main(int argc, char **argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0); // rows come whole, each as soon as it is measured
   start_world(&argc, &argv);
   parse_options(argc, argv);
   read_gpus();
