@@ -18,8 +18,8 @@ const stderrTail = 4 << 10
 
 // Run runs a command in a session of its own. The error tells apart: *ExitError (it ran and ended with a
 // status or signal), ErrNoExitStatus (the host closed the session without saying), ErrTransportLost (nobody
-// knows), and the context's own. When the context ends, the command gets SIGTERM (a host older than OpenSSH
-// 7.9 ignores that) and its session is closed.
+// knows), and the context's own. When the context ends, the session is closed: the command's stdin ends, and it
+// gets SIGTERM where sshd does that (not for root, and not the old ones).
 func (c *Client) Run(ctx context.Context, cmd Command) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
