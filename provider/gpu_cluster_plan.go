@@ -58,7 +58,7 @@ func (m *gpuClusterModel) planInterconnect(diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("interconnect"), "Unknown shape",
 			fmt.Sprintf("The provider does not know the shape %s, so interconnect must say whether its nodes get an RDMA network: %q or %q.",
 				m.Shape.ValueString(), oci.ClusterNetwork, oci.NoInterconnect))
-	case hasRDMA(known):
+	case known.IsRDMA():
 		m.Interconnect = types.StringValue(string(oci.ClusterNetwork))
 	default:
 		m.Interconnect = types.StringValue(string(oci.NoInterconnect))

@@ -57,13 +57,11 @@ func (m *gpuClusterModel) checkShape(diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("shape"), "Shape with AMD GPUs",
 			name+" has AMD GPUs. Set-up and measurement of these need ROCm and RCCL, which the provider does not have yet; NVIDIA defaults would be wrong for them.")
 	}
-	if m.Interconnect.ValueString() == string(oci.ClusterNetwork) && !hasRDMA(known) {
+	if m.Interconnect.ValueString() == string(oci.ClusterNetwork) && !known.IsRDMA() {
 		diags.AddAttributeError(path.Root("interconnect"), "Shape without RDMA",
 			name+` has no RDMA interfaces, so it cannot be in a cluster network. Leave interconnect out, or set it to "none".`)
 	}
 }
-
-func hasRDMA(s shape.Shape) bool { return s.RDMAPorts.V > 0 }
 
 // checkMetadata refuses at plan time what OCI would refuse after minutes.
 func (m *gpuClusterModel) checkMetadata(diags *diag.Diagnostics) {

@@ -4,6 +4,7 @@ package oci
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -28,6 +29,9 @@ type Clients struct {
 	Retry Retry
 }
 
+// building guards the SDK's table of regions, which it fills without a lock when it meets a new one.
+var building sync.Mutex
+
 // NewClients makes the clients. It does not call the API, but it may ask the metadata service of the
 // instance that it runs on, for its principal.
 func NewClients(c Config) (*Clients, error) {
@@ -36,6 +40,8 @@ func NewClients(c Config) (*Clients, error) {
 			return nil, err
 		}
 	}
+	building.Lock()
+	defer building.Unlock()
 	credentials, err := c.credentials()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package acctest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// binary builds the provider once a test process, and gives the folder it lies in.
+var binary = sync.OnceValues(func() (string, error) {
+	root, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "ocihpc-provider-")
+	if err != nil {
+		return "", err
+	}
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", filepath.Join(dir, "terraform-provider-ocihpc"), ".")
+	build.Dir = strings.TrimSpace(string(root))
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the provider: %w\n%s", err, output)
+	}
+	return dir, nil
+})
+
+// Main runs the tests of a package that uses [NewTerraform], and removes the provider afterwards.
+func Main(m *testing.M) {
+	status := m.Run()
+	if built {
+		if dir, err := binary(); err == nil {
+			_ = os.RemoveAll(dir) // A leftover in the temporary folder is no failure.
+		}
+	}
+	os.Exit(status)
+}
+
+// built says that the provider was asked for.
+var built bool
+
+// Terraform is a working directory in which the real Terraform runs the real provider, as users do.
+type Terraform struct {
+	t   testing.TB
+	dir string
+	env []string
+}
+
+// NewTerraform makes a working directory with one configuration. Env adds to the environment, as NAME=value.
+// The test is skipped when TF_ACC is not set.
+func NewTerraform(t testing.TB, hcl string, env ...string) *Terraform {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Skip("acceptance test: set TF_ACC=1 to run it")
+	}
+	built = true
+	dir, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tf := &Terraform{t: t, dir: t.TempDir()}
+	rc := filepath.Join(tf.dir, "terraform.rc")
+	tf.write("terraform.rc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"ocihpc/ocihpc\" = %q\n  }\n  direct {}\n}\n", dir))
+	tf.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
+	tf.env = append(tf.env, env...)
+	tf.Configure(hcl)
+	return tf
+}
+
+// Configure replaces the configuration.
+func (tf *Terraform) Configure(hcl string) {
+	tf.t.Helper()
+	tf.write("main.tf", "terraform {\n  required_providers {\n    ocihpc = { source = \"ocihpc/ocihpc\" }\n  }\n}\n"+hcl)
+}
+
+func (tf *Terraform) write(name, text string) {
+	tf.t.Helper()
+	if err := os.WriteFile(filepath.Join(tf.dir, name), []byte(text), 0o600); err != nil {
+		tf.t.Fatal(err)
+	}
+}
+
+// Run runs Terraform and gives its exit status and all that it printed.
+func (tf *Terraform) Run(arguments ...string) (status int, output string) {
+	tf.t.Helper()
+	return tf.Start(arguments...).Wait()
+}
+
+// Must runs Terraform and fails the test unless it exits with 0.
+func (tf *Terraform) Must(arguments ...string) string {
+	tf.t.Helper()
+	status, output := tf.Run(arguments...)
+	if status != 0 {
+		tf.t.Fatalf("terraform %s: exit status %d\n%s", strings.Join(arguments, " "), status, output)
+	}
+	return output
+}
+
+// Apply applies without asking and fails the test if that fails.
+func (tf *Terraform) Apply() string {
+	tf.t.Helper()
+	return tf.Must("apply", "-auto-approve", "-no-color", "-input=false")
+}
+
+// Destroy destroys without asking and fails the test if that fails.
+func (tf *Terraform) Destroy() string {
+	tf.t.Helper()
+	return tf.Must("destroy", "-auto-approve", "-no-color", "-input=false")
+}
+
+// ExpectNoChanges fails the test unless a plan finds nothing to do.
+func (tf *Terraform) ExpectNoChanges() {
+	tf.t.Helper()
+	if status, output := tf.Run("plan", "-detailed-exitcode", "-no-color", "-input=false"); status != 0 {
+		tf.t.Errorf("the plan is not empty (exit status %d)\n%s", status, output)
+	}
+}
+
+// State gives a resource as the state has it; nil when it is not there.
+func (tf *Terraform) State(address string) *StateResource {
+	tf.t.Helper()
+	var state struct {
+		Values struct {
+			Root struct {
+				Resources []StateResource `json:"resources"`
+			} `json:"root_module"`
+		} `json:"values"`
+	}
+	command := exec.CommandContext(tf.t.Context(), "terraform", "show", "-json")
+	command.Dir, command.Env = tf.dir, tf.env
+	output, err := command.Output()
+	if err == nil {
+		err = json.Unmarshal(output, &state)
+	}
+	if err != nil {
+		tf.t.Fatalf("read the state: %v\n%s", err, output)
+	}
+	for _, r := range state.Values.Root.Resources {
+		if r.Address == address {
+			return &r
+		}
+	}
+	return nil
+}
+
+// StateResource is a resource in the state.
+type StateResource struct {
+	Address string         `json:"address"`
+	Tainted bool           `json:"tainted"`
+	Values  map[string]any `json:"values"`
+}
+
+// Running is a Terraform that runs.
+type Running struct {
+	t       testing.TB
+	command *exec.Cmd
+	output  bytes.Buffer
+}
+
+// Start starts Terraform. The caller must Wait for it.
+func (tf *Terraform) Start(arguments ...string) *Running {
+	tf.t.Helper()
+	r := &Running{t: tf.t, command: exec.CommandContext(tf.t.Context(), "terraform", arguments...)}
+	r.command.Dir, r.command.Env = tf.dir, tf.env
+	r.command.Stdout, r.command.Stderr = &r.output, &r.output
+	r.command.Cancel = func() error { return r.command.Process.Signal(os.Interrupt) }
+	r.command.WaitDelay = time.Minute
+	if err := r.command.Start(); err != nil {
+		tf.t.Fatal(err)
+	}
+	return r
+}
+
+// Interrupt does what Ctrl-C does, once.
+func (r *Running) Interrupt() {
+	r.t.Helper()
+	if err := r.command.Process.Signal(os.Interrupt); err != nil {
+		r.t.Fatalf("interrupt terraform: %v", err)
+	}
+}
+
+// Kill ends Terraform without warning, as kill -9 does.
+func (r *Running) Kill() {
+	r.t.Helper()
+	if err := r.command.Process.Kill(); err != nil {
+		r.t.Fatalf("kill terraform: %v", err)
+	}
+}
+
+// Wait waits for the end and gives the exit status, -1 after a signal, and all that was printed.
+func (r *Running) Wait() (status int, output string) {
+	r.t.Helper()
+	err := r.command.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		r.t.Fatalf("run terraform: %v\n%s", err, r.output.String())
+	}
+	return r.command.ProcessState.ExitCode(), r.output.String()
+}
+
+// Eventually waits until something is so, and fails the test if that takes too long.
+func Eventually(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !so() {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not so after a minute: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
