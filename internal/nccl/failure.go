@@ -102,6 +102,9 @@ type signs struct {
 }
 
 func (s *signs) look(line string) {
+	if strings.HasPrefix(line, "#") { // a report's own lines tell of no failure
+		return
+	}
 	for i, sign := range allSigns {
 		if _, ok := s.seen[i]; ok {
 			continue
@@ -162,6 +165,7 @@ func (p *Parser) failure(reports []job.Report, exitStatus *int) *job.Failure {
 		f = failureOfStatus(exitStatus, versionOf(reports))
 	}
 	if f != nil {
+		p.nameHost(f)
 		if len(reports) == 1 && !complete && len(reports[0].Ranks) > 0 {
 			f.Message += "; the report stops " + whereItStops(&reports[0])
 		}
@@ -181,6 +185,17 @@ func (p *Parser) failure(reports []job.Report, exitStatus *int) *job.Failure {
 		}
 	}
 	return failureAfterReport(exitStatus)
+}
+
+// nameHost frees the name of a failure's host from the row's value that it was glued to.
+func (p *Parser) nameHost(f *job.Failure) {
+	for _, host := range p.hosts() {
+		if strings.HasSuffix(f.Node, host) {
+			f.Message = strings.Replace(f.Message, f.Node, host, 1)
+			f.Node = host
+			return
+		}
+	}
 }
 
 // notComplete describes a run that did not reach its end, and how far it came.
@@ -263,7 +278,7 @@ func listed(items []string, most int) string {
 	return strings.Join(items, ", ")
 }
 
-// FormatBytes gives a size in binary units, such as 256 MiB, exact or not at all: other sizes stay in bytes.
+// FormatBytes gives a size in binary units, such as 256 MiB, exact or not at all: other sizes stay in bytes (B).
 func FormatBytes(n int64) string {
 	for _, unit := range []struct {
 		name string
@@ -273,7 +288,7 @@ func FormatBytes(n int64) string {
 			return fmt.Sprintf("%d %s", n/unit.size, unit.name)
 		}
 	}
-	return fmt.Sprintf("%d bytes", n)
+	return fmt.Sprintf("%d B", n)
 }
 
 func collectiveName(r *job.Report) string {

@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 		{"one of them too slow", log, nil, atLeast(215, 16<<20), two, job.Fail, KindTooSlow, "1 of 4 values: 212.6 GB/s at 16 MiB out of place"},
 		{"from a size between two", log, nil, atLeast(286, 100<<20), two, job.Pass, "", ""},
 		{"a size that was not reached", log, nil, atLeast(1, 1<<30), two, job.CouldNotRun, KindSizeNotReached, "about 1 GiB and more, but the largest size measured was 128 MiB"},
-		{"memory too small for the size", "v2.19.6.oom", nil, atLeast(1, 64<<30), two, job.CouldNotRun, KindSizeNotReached, "48247057064 bytes"},
+		{"memory too small for the size", "v2.19.6.oom", nil, atLeast(1, 64<<30), two, job.CouldNotRun, KindSizeNotReached, "48247057064 B"},
 		{"every cycle counts", "v2.19.6.cycles", nil, atLeast(123.5, 4<<20), two, job.Fail, KindTooSlow, "1 of 4 values: 122.7 GB/s"},
 		{"a limit that is no number", log, nil, atLeast(math.NaN(), 0), two, job.Fail, KindTooSlow, ""},
 
@@ -54,9 +54,9 @@ func TestJudge(t *testing.T) {
 		{"independent runs", "mpirun4.independent", nil, none, two, job.CouldNotRun, KindIndependentRuns, "2 reports"},
 		{"independent runs with tags", "mpirun4.independent_tagged", nil, none, two, job.CouldNotRun, KindIndependentRuns, "2 reports"},
 
-		{"wrong values", "mpirun4.wrong", nil, atLeast(1e9, 0), Want{8, 1}, job.Fail, KindWrongResults, "1 at 8 bytes"},
+		{"wrong values", "mpirun4.wrong", nil, atLeast(1e9, 0), Want{8, 1}, job.Fail, KindWrongResults, "1 at 8 B"},
 		{"wrong in the footer only", log, replace("values : 0 OK", "values : 4 FAILED"), none, two, job.Fail, KindWrongResults, "4 checks failed"},
-		{"wrong in a small row only", log, replace("0.05       0    10.45", "0.05       2    10.45"), none, two, job.Fail, KindWrongResults, "2 at 512 bytes"},
+		{"wrong in a small row only", log, replace("0.05       0    10.45", "0.05       2    10.45"), none, two, job.Fail, KindWrongResults, "2 at 512 B"},
 		{"a footer that contradicts itself", log, replace("values : 0 OK", "values : 0 FAILED"), none, two, job.CouldNotRun, KindNotValidated, ""},
 		{"no out-of-bounds line", log, replace("# Out of bounds values : 0 OK\n", ""), none, two, job.CouldNotRun, KindNotValidated, ""},
 		{"checks off", "v2.19.6.nocheck", nil, none, two, job.CouldNotRun, KindNotValidated, "1 MiB were not checked"},
@@ -135,7 +135,7 @@ func TestArgs(t *testing.T) {
 
 func TestFormatBytes(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int64]string{0: "0 bytes", 8: "8 bytes", 1024: "1 KiB", 1025: "1025 bytes", 256 << 20: "256 MiB", 3 << 30: "3 GiB", 1536: "1536 bytes"} {
+	for n, want := range map[int64]string{0: "0 B", 8: "8 B", 1024: "1 KiB", 1025: "1025 B", 256 << 20: "256 MiB", 3 << 30: "3 GiB", 1536: "1536 B"} {
 		if got := FormatBytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}

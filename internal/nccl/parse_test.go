@@ -222,7 +222,7 @@ func TestFailuresOfTheLogs(t *testing.T) {
 		"v2.16.8.json_log":    "option -J",
 		"v2.19.6.badopt":      "option --frobnicate",
 		"v2.19.6.toomany":     "16 GPUs were asked for, but only 2 were found",
-		"mpirun4.wrong":       "all_reduce gave wrong values: 1 at 8 bytes, 1 at 64 bytes, 1 at 512 bytes and 3 more",
+		"mpirun4.wrong":       "all_reduce gave wrong values: 1 at 8 B, 1 at 64 B, 1 at 512 B and 3 more",
 		"mpirun4.unreachable": "192.0.2.1",
 	} {
 		if message := parseLog(t, name).Failure.Message; !strings.Contains(message, part) {
