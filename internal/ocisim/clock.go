@@ -17,8 +17,12 @@ func (c clock) scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / c.scale)
 }
 
-func (c clock) sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(c.scaled(d))
+// sleep waits for an interval of OCI's.
+func (c clock) sleep(ctx context.Context, d time.Duration) error { return pause(ctx, c.scaled(d)) }
+
+// pause waits in real time.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -42,5 +46,8 @@ const (
 	workRequestKept   = 24 * time.Hour
 	retryTokenValid   = 24 * time.Hour
 	launchBatch       = 20
-	maxClockSkew      = 5 * time.Minute // of signatures, in real time
+
+	// In real time, whatever the scale:
+	maxClockSkew = 5 * time.Minute // of signatures
+	leastKept    = time.Minute     // of what is terminated, because clients poll in real time
 )

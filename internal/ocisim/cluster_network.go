@@ -81,7 +81,7 @@ func (s *Server) newNetwork(q *request, d core.CreateClusterNetworkDetails) (*cl
 }
 
 func (s *Server) checkRDMA(name string) error {
-	if sh := s.shape(name); !sh.rdma() {
+	if !s.shape(name).rdma {
 		return invalid("instanceConfigurationId", "the shape %s of the instance configuration has no RDMA network", name)
 	}
 	return nil

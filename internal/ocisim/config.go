@@ -67,6 +67,8 @@ type Subnet struct {
 	DisplayName string
 	DNSLabel    string
 	Public      bool // VNICs may have public addresses
+	// Reserved addresses are never given to instances: something else has them.
+	Reserved []netip.Addr
 }
 
 // Image is a platform image.

@@ -62,7 +62,7 @@ func (s *Server) setState(p *pool, state core.InstancePoolLifecycleStateEnum) {
 	}
 	if p.gone() {
 		p.reserved = 0
-		s.later(terminatedVisible, func() {
+		s.forget(terminatedVisible, func() {
 			s.store.pools.remove(*p.Id)
 			if p.network != nil {
 				s.store.networks.remove(*p.network.Id)
@@ -336,7 +336,7 @@ func (s *Server) attachPoolInstance(q *request) (response, error) {
 	s.setState(p, core.InstancePoolLifecycleStateScaling)
 	s.begin(&p.job, func(ctx context.Context) {
 		defer s.abandon(w)
-		if !s.pause(ctx, w) {
+		if !s.settleIn(ctx, w) {
 			return
 		}
 		s.update(ctx, func() {
@@ -350,8 +350,8 @@ func (s *Server) attachPoolInstance(q *request) (response, error) {
 	return resp, err
 }
 
-// pause is the time that attaching and detaching take.
-func (s *Server) pause(ctx context.Context, w *workRequest) bool {
+// settleIn is the time that attaching and detaching take.
+func (s *Server) settleIn(ctx context.Context, w *workRequest) bool {
 	return s.update(ctx, func() { s.progress(w, 0, 0) }) && s.clock.sleep(ctx, detachTime) == nil
 }
 
@@ -383,7 +383,7 @@ func (s *Server) detachPoolInstance(q *request) (response, error) {
 
 func (s *Server) detach(ctx context.Context, p *pool, i *instance, terminate bool, w *workRequest) {
 	defer s.abandon(w)
-	if !s.pause(ctx, w) {
+	if !s.settleIn(ctx, w) {
 		return
 	}
 	if terminate {

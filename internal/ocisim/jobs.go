@@ -43,11 +43,11 @@ func (s *Server) update(ctx context.Context, change func()) bool {
 	return true
 }
 
-// later runs a change of state after an interval of OCI's.
-func (s *Server) later(d time.Duration, change func()) {
+// forget drops a record after an interval of OCI's, but not sooner than clients may still ask for it.
+func (s *Server) forget(d time.Duration, drop func()) {
 	s.background.Go(func() {
-		if s.clock.sleep(s.ctx, d) == nil {
-			s.update(s.ctx, change)
+		if pause(s.ctx, max(s.clock.scaled(d), s.keepAtLeast)) == nil {
+			s.update(s.ctx, drop)
 		}
 	})
 }

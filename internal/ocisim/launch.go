@@ -257,7 +257,7 @@ func (s *Server) terminate(i *instance, w *workRequest) {
 func (s *Server) endInstance(i *instance) {
 	i.LifecycleState = core.InstanceLifecycleStateTerminated
 	i.vnic.release()
-	s.later(terminatedVisible, func() {
+	s.forget(terminatedVisible, func() {
 		s.store.instances.remove(*i.Id)
 		s.store.vnics.remove(*i.vnic.Id)
 	})

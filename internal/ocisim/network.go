@@ -102,6 +102,9 @@ func (s *Server) newSubnet(v *vcn, c Subnet) *subnet {
 	}
 	n.FreeformTags, n.DefinedTags = tagged(nil, nil)
 	sub := &subnet{Subnet: n, cidr: cidr, used: map[netip.Addr]bool{}}
+	for _, a := range c.Reserved {
+		sub.used[a] = true
+	}
 	sub.cursor = sub.gateway()
 	sub.VirtualRouterIp = ptr(sub.gateway().String())
 	return sub

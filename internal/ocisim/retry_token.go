@@ -41,7 +41,7 @@ func (s *Server) once(q *request, operation string, run func() (wire, string, er
 	answer, created, err := run()
 	if err == nil {
 		s.retries[key] = retryRecord{payload, answer, created}
-		s.later(retryTokenValid, func() { delete(s.retries, key) })
+		s.forget(retryTokenValid, func() { delete(s.retries, key) })
 	}
 	return answer, err
 }

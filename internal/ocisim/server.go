@@ -28,16 +28,18 @@ import (
 
 // Server is a simulated region. It is an [http.Handler] for every service of it.
 type Server struct {
-	cfg        Config
-	keys       keyring
-	mux        *http.ServeMux
-	clock      clock
-	log        *slog.Logger
-	shapes     []offeredShape
-	started    *common.SDKTime
-	ctx        context.Context //nolint:containedctx // the life of the background jobs
-	stop       context.CancelFunc
-	background sync.WaitGroup
+	cfg   Config
+	keys  keyring
+	mux   *http.ServeMux
+	clock clock
+	// keepAtLeast is how long terminated resources stay readable in any case.
+	keepAtLeast time.Duration
+	log         *slog.Logger
+	shapes      []offeredShape
+	started     *common.SDKTime
+	ctx         context.Context //nolint:containedctx // the life of the background jobs
+	stop        context.CancelFunc
+	background  sync.WaitGroup
 
 	mu      sync.Mutex // protects all below
 	closed  bool
@@ -81,7 +83,7 @@ func New(c Config) (*Server, error) {
 		c.TimeScale = 1
 	}
 	s := &Server{
-		cfg: c, keys: keys, clock: clock{c.TimeScale}, log: c.Logger, shapes: shapes,
+		cfg: c, keys: keys, clock: clock{c.TimeScale}, keepAtLeast: leastKept, log: c.Logger, shapes: shapes,
 		names: newNamer(c.Seed, c.Region), store: newStore(), retries: map[retryKey]retryRecord{},
 		stats: Stats{Unknown: map[string]int{}},
 	}

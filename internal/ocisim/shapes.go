@@ -13,10 +13,12 @@ import (
 )
 
 // offeredShape is a shape that the region has.
-type offeredShape struct{ core.Shape }
+type offeredShape struct {
+	core.Shape
+	rdma bool // has ports for a cluster network
+}
 
 func (o *offeredShape) bareMetal() bool { return strings.HasPrefix(*o.Shape.Shape, "BM.") }
-func (o *offeredShape) rdma() bool      { return value(o.RdmaPorts) > 0 }
 
 func (o *offeredShape) bootTime() time.Duration {
 	if o.bareMetal() {
@@ -41,14 +43,14 @@ func offer(names []string) ([]offeredShape, error) {
 	var offered []offeredShape
 	for _, name := range names {
 		if flex, found := flexibleShapes[name]; found {
-			offered = append(offered, offeredShape{flexibleShape(name, flex.ocpus, flex.memory)})
+			offered = append(offered, offeredShape{Shape: flexibleShape(name, flex.ocpus, flex.memory)})
 			continue
 		}
 		sh, found := shape.Lookup(name)
 		if !found {
 			return nil, fmt.Errorf("ocisim: shape %q of Config.Shapes is unknown", name)
 		}
-		offered = append(offered, offeredShape{fixedShape(sh)})
+		offered = append(offered, offeredShape{fixedShape(sh), sh.IsRDMA()})
 	}
 	return offered, nil
 }
@@ -71,8 +73,11 @@ func fixedShape(sh shape.Shape) core.Shape {
 	if sh.GPUModel.V != "" {
 		c.GpuDescription = &sh.GPUModel.V
 	}
+	if sh.VCNPorts.V > 0 {
+		c.NetworkPorts, c.NetworkingBandwidthInGbps = &sh.VCNPorts.V, ptr(float32(sh.VCNPorts.V*sh.VCNGbpsPort.V))
+	}
 	if sh.RDMAPorts.V > 0 {
-		c.RdmaBandwidthInGbps = &sh.RDMAGbpsPort.V
+		c.RdmaBandwidthInGbps = ptr(sh.RDMAPorts.V * sh.RDMAGbpsPort.V)
 	}
 	return c
 }

@@ -99,7 +99,7 @@ func (s *Server) finish(w *workRequest, status workrequests.WorkRequestStatusEnu
 		w.PercentComplete = ptr[float32](100)
 		s.logTo(w, *w.OperationType+" succeeded")
 	}
-	s.later(workRequestKept, func() { s.store.workRequests.remove(*w.Id) })
+	s.forget(workRequestKept, func() { s.store.workRequests.remove(*w.Id) })
 }
 
 func (s *Server) succeed(w *workRequest) { s.finish(w, workrequests.WorkRequestStatusSucceeded) }
