@@ -2,27 +2,41 @@
 
 // Package shape is the one catalog of OCI GPU and RDMA shapes: what a node of a shape has, and which
 // settings and limits belong to it. Cloud-init, checks, launchers, verdicts and the lab all read it.
+//
+// The catalog is in catalog_*.go, one file a family, one literal a shape. What the catalog returns is
+// shared by all callers: treat its maps and slices as read-only.
 package shape
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Confidence in a value.
 type Confidence string
 
 // Confidences. Only High and Medium values may be pass/fail limits.
 const (
-	High   Confidence = "high"   // several independent sources, or Oracle's own
-	Medium Confidence = "medium" // one good source
-	Low    Confidence = "low"    // inferred, or sources conflict: shown, never a limit
+	High    Confidence = "high"   // several independent sources, or Oracle's own
+	Medium  Confidence = "medium" // one good source
+	Low     Confidence = "low"    // inferred, or sources conflict: shown, never a limit
+	Unknown Confidence = ""       // no value; Source says why
 )
 
 // Value is a fact with its origin.
 type Value[T any] struct {
 	V          T
 	Confidence Confidence
-	Source     string
+	// Source of the value; the reason for its absence when Confidence is Unknown.
+	Source string
 }
 
 // Usable says whether the value may decide a pass or a fail.
 func (v Value[T]) Usable() bool { return v.Confidence == High || v.Confidence == Medium }
+
+// Known says whether there is a value at all.
+func (v Value[T]) Known() bool { return v.Confidence != Unknown }
 
 // Vendor of the GPUs.
 type Vendor string
@@ -36,21 +50,33 @@ const (
 
 // Shape is one OCI shape.
 type Shape struct {
-	Name           string
-	GPUVendor      Vendor
-	GPUs           Value[int]
-	GPUModel       Value[string] // as nvidia-smi names it, such as NVIDIA A100-SXM4-40GB
+	Name      string
+	GPUVendor Vendor
+	GPUs      Value[int]
+	GPUModel  Value[string] // as nvidia-smi names it, such as NVIDIA A100-SXM4-40GB
+	// GPUMemoryBytes is a GPU's nominal memory; tools show a little less.
 	GPUMemoryBytes Value[int64]
 	OCPUs          Value[int]
 	MemoryGB       Value[int]
-	NVMeDevices    Value[int]
-	RDMAPorts      Value[int]
-	RDMAGbpsPort   Value[int]      // gigabits per second, a port
-	HCAs           Value[[]string] // data HCAs for NCCL, such as mlx5_0
-	// NCCLEnv holds what Oracle recommends for NCCL, UCX and Open MPI on the shape, by variable name.
+	// NVMeDevices is the number of local NVMe devices: an expectation. What is there is found at boot.
+	NVMeDevices     Value[int]
+	NVMeDeviceBytes Value[int64] // of one device
+	VCNPorts        Value[int]
+	VCNGbpsPort     Value[int] // gigabits per second, a port
+	NICFamily       Value[string]
+	RDMAPorts       Value[int]
+	RDMAGbpsPort    Value[int] // gigabits per second, a port
+	// HCAsPerPort is the number of PCI functions, each an HCA of its own, by which one RDMA port is used.
+	HCAsPerPort Value[int]
+	HCAs        Value[[]string] // data HCAs for NCCL, such as mlx5_0
+	// NCCLEnv holds the public recommendations for NCCL on the shape, by variable name, without NCCL_IB_HCA
+	// (see [Shape.Environment]), without NCCL_SOCKET_IFNAME (interface names depend on the image), and
+	// without variables on which the sources conflict.
 	NCCLEnv Value[map[string]string]
-	// MinBusbwAllReduce is the least all_reduce bus bandwidth at 1 GiB and above, 10^9 bytes per second,
-	// by number of nodes: [1] one node, [2] two nodes or more. Zero value: no usable limit is known.
+	// MPIEnv holds the same for Open MPI, UCX and HCOLL, which start the ranks and carry no data of NCCL.
+	MPIEnv Value[map[string]string]
+	// MinBusbwAllReduce is the least all_reduce bus bandwidth at 1 GiB and above, 10^9 bytes per second, by
+	// number of nodes; see [Shape.MinBusbw].
 	MinBusbwAllReduce map[int]Value[float64]
 }
 
@@ -58,4 +84,42 @@ type Shape struct {
 func Lookup(name string) (Shape, bool) {
 	s, ok := catalog[name]
 	return s, ok
+}
+
+// Names of all shapes, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(catalog)) }
+
+// All shapes, sorted by name.
+func All() []Shape {
+	all := make([]Shape, 0, len(catalog))
+	for _, name := range Names() {
+		all = append(all, catalog[name])
+	}
+	return all
+}
+
+// IsRDMA says whether the shape has ports for a cluster network.
+func (s Shape) IsRDMA() bool { return s.RDMAPorts.V > 0 || len(s.HCAs.V) > 0 }
+
+// Environment is what to set for NCCL on the shape: the usable part of the catalog, as a new map. An
+// empty map means that NCCL's defaults are the best that is known.
+func (s Shape) Environment() map[string]string {
+	env := map[string]string{}
+	if s.NCCLEnv.Usable() {
+		maps.Copy(env, s.NCCLEnv.V)
+	}
+	if s.HCAs.Usable() && len(s.HCAs.V) > 0 {
+		env["NCCL_IB_HCA"] = "=" + strings.Join(s.HCAs.V, ",") // "=": mlx5_1 must not match mlx5_10
+	}
+	return env
+}
+
+// MinBusbw is the least all_reduce bus bandwidth at 1 GiB and above over that many nodes, 10^9 bytes per
+// second. It is Unknown, with the reason, where nobody published a limit: results on two nodes do not
+// predict those of larger clusters.
+func (s Shape) MinBusbw(nodes int) Value[float64] {
+	if limit, ok := s.MinBusbwAllReduce[nodes]; ok {
+		return limit
+	}
+	return unknown[float64]("no limit is published for this number of nodes")
 }
