@@ -56,6 +56,7 @@ Exit status:
 				return fmt.Errorf("print the reports: %w", err)
 			}
 			if result.Failure != nil {
+				cmd.SilenceUsage, cmd.SilenceErrors = true, true
 				return exitCode(1)
 			}
 			return nil
