@@ -5,12 +5,15 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
@@ -43,7 +46,33 @@ func (r *gpuClusterResource) ModifyPlan(ctx context.Context, req resource.Modify
 			plan.planUpdate(&config, &state, &resp.Diagnostics)
 		}
 	}
+	if req.State.Raw.IsNull() || len(resp.RequiresReplace) > 0 {
+		r.checkDomain(ctx, plan.AvailabilityDomain, &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// checkDomain refuses a name that does not exist before anything is destroyed to make room for it. That
+// OCI cannot be asked is no verdict.
+func (r *gpuClusterResource) checkDomain(ctx context.Context, name types.String, diags *diag.Diagnostics) {
+	if name.IsUnknown() || r.data == nil {
+		return
+	}
+	clusters, err := r.data.clusters()
+	if err != nil {
+		tflog.Warn(ctx, "The availability domain is not checked: "+err.Error())
+		return
+	}
+	names, err := clusters.AvailabilityDomains(ctx)
+	if err != nil {
+		tflog.Warn(ctx, "The availability domain is not checked: "+err.Error())
+		return
+	}
+	if !slices.Contains(names, name.ValueString()) {
+		diags.AddAttributeError(path.Root("availability_domain"), "Unknown availability domain",
+			fmt.Sprintf("The region has no availability domain %q for this tenancy. It has: %s. The names carry a prefix of the tenancy's own.",
+				name.ValueString(), strings.Join(names, ", ")))
+	}
 }
 
 // planInterconnect takes the default from the shape.
@@ -54,10 +83,15 @@ func (m *gpuClusterModel) planInterconnect(diags *diag.Diagnostics) {
 	}
 	known, ok := shape.Lookup(m.Shape.ValueString())
 	switch {
+	case strings.HasPrefix(m.Shape.ValueString(), "VM."): // No virtual machine has RDMA.
+		m.Interconnect = types.StringValue(string(oci.NoInterconnect))
 	case !ok:
-		diags.AddAttributeError(path.Root("interconnect"), "Unknown shape",
-			fmt.Sprintf("The provider does not know the shape %s, so interconnect must say whether its nodes get an RDMA network: %q or %q.",
-				m.Shape.ValueString(), oci.ClusterNetwork, oci.NoInterconnect))
+		detail := fmt.Sprintf("The provider does not know the shape %s, so interconnect must say whether its nodes get an RDMA network: %q or %q.",
+			m.Shape.ValueString(), oci.ClusterNetwork, oci.NoInterconnect)
+		if nearest, ok := shape.Suggest(m.Shape.ValueString()); ok {
+			detail += fmt.Sprintf(" Or is %s meant?", nearest)
+		}
+		diags.AddAttributeError(path.Root("shape"), "Unknown shape", detail)
 	case known.IsRDMA():
 		m.Interconnect = types.StringValue(string(oci.ClusterNetwork))
 	default:

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 )
@@ -125,6 +127,10 @@ type Problem struct {
 func Explain(err error) Problem {
 	p := Problem{Kind: KindOf(err), What: err.Error()}
 	p.Advice = advice[p.Kind]
+	var failure *FailureError
+	if errors.As(err, &failure) {
+		p.What = failure.Error() // It says where it happened itself.
+	}
 	service, ok := serviceError(err)
 	if !ok {
 		return p
@@ -143,7 +149,9 @@ func Explain(err error) Problem {
 // String gives the whole problem in a few lines.
 func (p Problem) String() string {
 	var text strings.Builder
-	text.WriteString(strings.TrimSpace(p.What))
+	what := strings.TrimSpace(p.What)
+	first, size := utf8.DecodeRuneInString(what)
+	text.WriteString(string(unicode.ToUpper(first)) + what[size:])
 	if p.Status != 0 {
 		fmt.Fprintf(&text, "\n\nOCI answered %d %s: %s", p.Status, p.Code, p.Message)
 		if p.Operation != "" {
