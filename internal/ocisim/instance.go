@@ -89,10 +89,8 @@ func (s *Server) updateInstance(q *request) (response, error) {
 	if i.ending() {
 		return response{}, incorrectState(*i.Id, string(i.LifecycleState))
 	}
-	rest := d
-	rest.DisplayName, rest.FreeformTags, rest.DefinedTags, rest.Metadata, rest.ExtendedMetadata = nil, nil, nil, nil, nil
-	if etagOf(rest) != etagOf(core.UpdateInstanceDetails{}) {
-		return response{}, notSimulated("UpdateInstance beyond displayName, tags and metadata")
+	if err := onlyFields(q, "displayName", "freeformTags", "definedTags", "metadata", "extendedMetadata"); err != nil {
+		return response{}, err
 	}
 	if err := validateMetadata("", d.Metadata, d.ExtendedMetadata); err != nil {
 		return response{}, err

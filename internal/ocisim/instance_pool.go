@@ -236,6 +236,11 @@ func (s *Server) changePool(q *request, p *pool, next core.InstancePool) error {
 	if err := s.checkPool(q.sees, trial); err != nil {
 		return err
 	}
+	if p.network != nil {
+		if err := s.checkRDMA(trial.shape); err != nil {
+			return err
+		}
+	}
 	resized := *next.Size != *p.Size
 	p.InstancePool, p.shape = next, trial.shape
 	if resized {

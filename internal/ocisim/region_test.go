@@ -92,12 +92,34 @@ func newRegion(t *testing.T, adjust func(*ocisim.Config)) *region {
 	return r
 }
 
+// apiUser signs as an API key's profile does, without parsing the key for every request.
+type apiUser struct {
+	common.ConfigurationProvider
+	keyID string
+	key   *rsa.PrivateKey
+}
+
+func (u apiUser) KeyID() (string, error)                  { return u.keyID, nil }
+func (u apiUser) PrivateRSAKey() (*rsa.PrivateKey, error) { return u.key, nil }
+
+// signer is the key of a user under a keyId, which may not be its own.
+func signer(t *testing.T, keyID string, key *rsa.PrivateKey) common.ConfigurationProvider {
+	t.Helper()
+	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	return apiUser{common.NewRawConfigurationProvider(tenancyID, userID, regionName, "fingerprint", string(text), nil), keyID, key}
+}
+
+// provider signs with a key in the name of the region's user, whose key is apiKey.
 func provider(t *testing.T, key *rsa.PrivateKey) common.ConfigurationProvider {
 	t.Helper()
-	fingerprint, err := ocisim.Fingerprint(&apiKey().PublicKey)
+	return signer(t, keyIDOf(t, userID, apiKey()), key)
+}
+
+func keyIDOf(t *testing.T, user string, key *rsa.PrivateKey) string {
+	t.Helper()
+	fingerprint, err := ocisim.Fingerprint(&key.PublicKey)
 	must(t, err)
-	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-	return common.NewRawConfigurationProvider(tenancyID, userID, regionName, fingerprint, string(text), nil)
+	return tenancyID + "/" + user + "/" + fingerprint
 }
 
 func (r *region) connect(t *testing.T, p common.ConfigurationProvider) {
@@ -149,7 +171,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never happened: %s", what)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 

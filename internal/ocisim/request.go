@@ -47,6 +47,20 @@ func decode[T any](q *request) (T, error) {
 	return body, validate(body)
 }
 
+// onlyFields refuses a body that sets others than the simulated fields.
+func onlyFields(q *request, simulated ...string) error {
+	fields, err := decode[map[string]json.RawMessage](q)
+	if err != nil {
+		return err
+	}
+	for name, v := range fields {
+		if string(v) != "null" && !slices.Contains(simulated, name) {
+			return notSimulated(name)
+		}
+	}
+	return nil
+}
+
 // convert carries the fields that two of the SDK's structs have in common.
 func convert[T any](from any) (T, error) {
 	var to T

@@ -3,7 +3,6 @@
 package ocisim_test
 
 import (
-	"crypto/rsa"
 	"io"
 	"net/http"
 	"regexp"
@@ -88,11 +87,11 @@ func TestSignatures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := r.rawRequest(t, c.method, c.path, c.body, c.before)
-			signer := c.signer
-			if signer == nil {
-				signer = common.DefaultRequestSigner(good)
+			sign := c.signer
+			if sign == nil {
+				sign = common.DefaultRequestSigner(good)
 			}
-			must(t, signer.Sign(q))
+			must(t, sign.Sign(q))
 			if c.after != nil {
 				c.after(q)
 			}
@@ -122,26 +121,16 @@ func TestWrongKeyThroughSDK(t *testing.T) {
 	wantEqual(t, "refused", r.Stats().Refused, 1)
 }
 
-// sessionToken signs as a security token's profile does.
-type sessionToken struct {
-	common.ConfigurationProvider
-	token string
-	key   *rsa.PrivateKey
-}
-
-func (s sessionToken) KeyID() (string, error)                  { return "ST$" + s.token, nil }
-func (s sessionToken) PrivateRSAKey() (*rsa.PrivateKey, error) { return s.key, nil }
-
 func TestSecurityToken(t *testing.T) {
 	t.Parallel()
 	r := newRegion(t, func(c *ocisim.Config) {
 		c.Tokens = map[string]ocisim.User{"aa.bb.cc": {ID: userID, Key: &otherKey().PublicKey}}
 	})
 	list := identity.ListAvailabilityDomainsRequest{CompartmentId: common.String(tenancyID)}
-	r.connect(t, sessionToken{provider(t, apiKey()), "aa.bb.cc", otherKey()})
+	r.connect(t, signer(t, "ST$aa.bb.cc", otherKey()))
 	_, err := r.identity.ListAvailabilityDomains(t.Context(), list)
 	must(t, err)
-	r.connect(t, sessionToken{provider(t, apiKey()), "aa.bb.dd", otherKey()})
+	r.connect(t, signer(t, "ST$aa.bb.dd", otherKey()))
 	_, err = r.identity.ListAvailabilityDomains(t.Context(), list)
 	wantError(t, err, 401, "NotAuthenticated")
 }
@@ -158,9 +147,7 @@ func TestForeignCompartment(t *testing.T) {
 	_, err = r.management.ListInstanceConfigurations(t.Context(), core.ListInstanceConfigurationsRequest{CompartmentId: common.String("ocid1.compartment.oc1..other")})
 	wantError(t, err, 404, "NotAuthorizedOrNotFound")
 
-	fingerprint, err := ocisim.Fingerprint(&otherKey().PublicKey)
-	must(t, err)
-	r.connect(t, otherUser{provider(t, otherKey()), tenancyID + "/" + userID + "2/" + fingerprint})
+	r.connect(t, signer(t, keyIDOf(t, userID+"2", otherKey()), otherKey()))
 	_, err = r.management.GetInstanceConfiguration(t.Context(), get)
 	wantError(t, err, 404, "NotAuthorizedOrNotFound")
 	_, err = r.management.CreateInstanceConfiguration(t.Context(), core.CreateInstanceConfigurationRequest{
@@ -168,10 +155,3 @@ func TestForeignCompartment(t *testing.T) {
 			InstanceDetails: core.ComputeInstanceDetails{LaunchDetails: &core.InstanceConfigurationLaunchInstanceDetails{}}}})
 	wantError(t, err, 404, "NotAuthorizedOrNotFound")
 }
-
-type otherUser struct {
-	common.ConfigurationProvider
-	keyID string
-}
-
-func (o otherUser) KeyID() (string, error) { return o.keyID, nil }

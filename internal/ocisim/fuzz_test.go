@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package ocisim
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"testing"
+	"time"
+)
+
+func testServer(t testing.TB) *Server {
+	t.Helper()
+	s, err := New(Config{
+		Region: "us-lab-1", TenancyID: "t", CompartmentID: "c", AvailabilityDomains: []string{"AD-1"}, TimeScale: 1e9, Seed: 1,
+		Subnets: []Subnet{{ID: "s", CIDR: netip.MustParsePrefix("10.0.0.0/24")}}, Images: []Image{{ID: "i"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// FuzzSignature: no header but a true signature is ever accepted, and none makes the verifier panic.
+func FuzzSignature(f *testing.F) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		f.Fatal(err)
+	}
+	ring := keyring{"t/u/f": {ID: "u", Key: &key.PublicKey}}
+	f.Add(`Signature version="1",headers="date (request-target) host",keyId="t/u/f",algorithm="rsa-sha256",signature="AAAA"`)
+	f.Add(`Signature headers="",keyId="t/u/f"`)
+	f.Add("Bearer x")
+	f.Fuzz(func(t *testing.T, header string) {
+		r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
+		r.Header.Set("Authorization", header)
+		r.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+		if _, err := ring.verify(r, nil, time.Now()); err == nil {
+			t.Fatalf("%q was accepted", header)
+		}
+	})
+}
+
+// FuzzBodies: whatever a body says, a create answers or refuses in OCI's terms.
+func FuzzBodies(f *testing.F) {
+	f.Add(`{"compartmentId":"c","instanceDetails":{"instanceType":"compute","launchDetails":{"shape":"BM.GPU4.8","sourceDetails":{"sourceType":"image","imageId":"i"}}}}`)
+	f.Add(`{"compartmentId":"c","availabilityDomain":"AD-1","shape":"VM.Standard.E4.Flex","shapeConfig":{},"createVnicDetails":{"subnetId":"s"},"sourceDetails":{"sourceType":"image","imageId":"i"}}`)
+	f.Add(`{"compartmentId":"c","instanceConfigurationId":"x","size":1,"placementConfigurations":[{"availabilityDomain":"AD-1","primarySubnetId":"s"}]}`)
+	f.Add(`{"compartmentId":"c","instancePools":[{"instanceConfigurationId":"x","size":-1}],"placementConfiguration":{"availabilityDomain":"AD-1"}}`)
+	f.Add(`null`)
+	f.Fuzz(func(t *testing.T, body string) {
+		s := testServer(t)
+		for _, create := range []func(*Server, *request) (response, error){
+			(*Server).createConfiguration, (*Server).launchInstance, (*Server).createPool, (*Server).createNetwork,
+		} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+			q := &request{Request: r, body: []byte(body), query: url.Values{}, sees: func(id string) bool { return id == "c" || id == "t" }}
+			s.mu.Lock()
+			_, err := create(s, q)
+			s.mu.Unlock()
+			if e := (*apiError)(nil); err != nil && !errors.As(err, &e) {
+				t.Fatalf("%q gives %v, which is no error of OCI's", body, err)
+			}
+		}
+	})
+}
+
+// Terminated instances stay readable for a while, and only for a while.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	s := testServer(t)
+	s.keepAtLeast = 0
+	s.mu.Lock()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+	q := &request{Request: r, sees: everyone, body: []byte(`{"compartmentId":"c","availabilityDomain":"AD-1","shape":"VM.Standard.E4.Flex",
+		"createVnicDetails":{"subnetId":"s"},"sourceDetails":{"sourceType":"image","imageId":"i"}}`)}
+	resp, err := s.launchInstance(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.terminate(s.store.instances.byID[resp.created], nil)
+	s.mu.Unlock()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		left := len(s.store.instances.order) + len(s.store.vnics.order)
+		s.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the terminated instance was never forgotten")
+		}
+	}
+}
