@@ -177,7 +177,7 @@ func (p *printer) summary(r *job.Report) {
 }
 
 func (p *printer) verdict(outcome job.Outcome, failure *job.Failure) {
-	p.line("Verdict     %s", outcomeWord(outcome))
+	p.line("Verdict     %s", verdictWord(outcome))
 	p.failure(failure)
 }
 
@@ -284,18 +284,28 @@ func count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
+// verdictWord is outcomeWord for a whole result.
+func verdictWord(o job.Outcome) string {
+	if o == job.Warn {
+		return "passed with warnings"
+	}
+	return outcomeWord(o)
+}
+
 func outcomeWord(o job.Outcome) string {
 	switch o {
 	case job.Pass:
 		return "passed"
 	case job.Warn:
-		return "passed with warnings"
+		return "warning"
 	case job.Fail:
 		return "failed"
 	case job.CouldNotRun:
 		return "could not run"
 	case job.CannotTell:
 		return "cannot tell"
+	case "":
+		return "no verdict"
 	}
 	return string(o)
 }
