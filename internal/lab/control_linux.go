@@ -211,18 +211,20 @@ func (l *Lab) ExecFiles(ctx context.Context, host string, argv []string, stdin, 
 	return hostinit.Exec(ctx, conn, controlRequest{Operation: operationExec, Host: host, Argv: argv}, stdin, stdout, stderr)
 }
 
-// Close ends the lab and returns when its processes, and with them its hosts, are gone. A temporary
-// state directory, keys, and the files for clients go too. A lab that has ended already is no error.
+// Close ends the lab and returns when its processes, and with them its hosts, are gone. Its keys and
+// files for clients go too; the log stays unless the state directory is a temporary one. A lab that has
+// ended already is no error.
 func (l *Lab) Close() error {
 	err := l.end()
 	if l.temporary {
 		return errors.Join(err, os.RemoveAll(l.Info.Dir))
 	}
-	entries, readErr := os.ReadDir(l.Info.Dir)
-	err = errors.Join(err, readErr)
-	for _, entry := range entries {
-		if entry.Name() != logFile && entry.Name() != lockFile && entry.Type().IsRegular() {
-			err = errors.Join(err, os.Remove(filepath.Join(l.Info.Dir, entry.Name())))
+	for _, path := range []string{
+		l.Info.KeyFile, l.Info.ConfigFile, l.Info.CAFile, l.Info.SSHPrivateKeyPath, l.Info.SSHPrivateKeyPath + ".pub",
+		filepath.Join(l.Info.Dir, infoFile), filepath.Join(l.Info.Dir, envFile), filepath.Join(l.Info.Dir, controlFile),
+	} {
+		if removal := os.Remove(path); !errors.Is(removal, fs.ErrNotExist) {
+			err = errors.Join(err, removal)
 		}
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -39,7 +40,7 @@ func start(t *testing.T, cfg lab.Config) *lab.Lab {
 	t.Cleanup(func() {
 		if t.Failed() {
 			text, _ := os.ReadFile(filepath.Join(l.Info.Dir, "lab.log"))
-			t.Logf("log of the lab:\n%s", text)
+			t.Logf("end of the lab's log:\n%s", text[max(0, len(text)-4000):])
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -243,7 +244,8 @@ func TestHosts(t *testing.T) {
 		if got := shell(t, bastion, "sudo hostname"); got != "bastion" {
 			t.Errorf("the bastion calls itself %q", got)
 		}
-		if _, err := (&net.Dialer{Timeout: 50 * time.Millisecond}).Dial("tcp", net.JoinHostPort(address, "22")); err == nil {
+		config.Timeout = time.Second
+		if _, err := ssh.Dial("tcp", net.JoinHostPort(address, "22"), config); err == nil {
 			t.Error("the host can be reached without the bastion")
 		}
 	})
@@ -288,11 +290,7 @@ func TestHosts(t *testing.T) {
 		}
 	})
 	t.Run("machine is hidden", func(t *testing.T) {
-		here, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range []string{here, "/etc/ssh/ssh_host_rsa_key", "/root/.bashrc"} {
+		for _, path := range []string{l.Info.Dir, "/etc/ssh/ssh_host_rsa_key", "/root/.bashrc"} {
 			if _, err := l.Exec(t.Context(), a, "test", "!", "-e", path); err != nil {
 				t.Errorf("%s of the machine is on the host", path)
 			}
@@ -434,5 +432,48 @@ func TestStateDirectory(t *testing.T) {
 	}
 	if _, err := lab.Open(dir); !errors.Is(err, lab.ErrNotRunning) {
 		t.Errorf("open after the end: %v", err)
+	}
+}
+
+// TestPlainUser runs TestHosts as a user without privileges, who has subordinate IDs. The user exists
+// only in a mount namespace of its own.
+func TestPlainUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the tests run as a plain user already")
+	}
+	if _, err := exec.LookPath("newuidmap"); err != nil {
+		t.Skip(err)
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := t.TempDir()
+	for name, line := range map[string]string{
+		"passwd": "root:x:0:0:root:/root:/bin/sh\nlabuser:x:54321:54321::/tmp:/bin/sh\n",
+		"group":  "root:x:0:\nlabuser:x:54321:\n",
+		"subuid": "labuser:600000:65536\n",
+		"subgid": "labuser:600000:65536\n",
+	} {
+		if err := os.WriteFile(filepath.Join(files, name), []byte(line), 0o644); err != nil { //nolint:gosec // as in /etc
+			t.Fatal(err)
+		}
+	}
+	script := `set -e
+mount -t tmpfs tmpfs /mnt
+touch /mnt/lab.test
+mount --bind "$1" /mnt/lab.test
+cd "$2"
+for file in *; do
+	[ -e /etc/$file ] || touch /etc/$file
+	mount --bind $file /etc/$file
+done
+cd /mnt
+exec setpriv --reuid=54321 --regid=54321 --clear-groups --inh-caps=-all \
+	env -i PATH=/usr/bin:/bin HOME=/tmp /mnt/lab.test -test.run='^(TestHosts|TestKilled)$' -test.v`
+	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", binary, files)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestHosts") {
+		t.Errorf("%v:\n%s", err, out)
 	}
 }

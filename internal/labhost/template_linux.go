@@ -49,7 +49,7 @@ func buildLayers(ctx context.Context, dir string, cfg Config) (layers, error) {
 
 func (l layers) makeDirs() error {
 	for path, mode := range map[string]fs.FileMode{
-		"boot": 0o755, "dev": 0o755, "etc": 0o755, "home": 0o755, "home/opc": 0o700, "media": 0o755, "mnt": 0o755,
+		"boot": 0o755, "dev": 0o755, "etc": 0o755, "etc/apt": 0o755, "etc/apt/sources.list.d": 0o755, "home": 0o755, "home/opc": 0o700, "media": 0o755, "mnt": 0o755,
 		"opt": 0o755, "proc": 0o555, "root": 0o700, "run": 0o755, "srv": 0o755, "sys": 0o555,
 		"tmp": 0o777 | fs.ModeSticky, "usr": 0o755, "usr/bin": 0o755, "usr/sbin": 0o755, "usr/libexec": 0o755,
 		"usr/local": 0o755, "usr/local/bin": 0o755, "usr/local/sbin": 0o755, "usr/local/lib": 0o755, "usr/local/share": 0o755,

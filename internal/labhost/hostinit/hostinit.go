@@ -24,6 +24,9 @@ const (
 // Path is the PATH of everything that the lab starts: a plain user's lacks the sbin directories.
 const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+// CloudInitProgram of the host runs all of cloud-init's boot stages.
+const CloudInitProgram = "/usr/libexec/ocihpc-lab-cloud-init"
+
 // Config is what a host's PID 1 needs to know.
 type Config struct {
 	Hostname string `json:"hostname"`

@@ -118,22 +118,17 @@ func waitForPort(address string, server *child) error {
 	}
 }
 
-// cloudInit runs cloud-init's four boot stages one after the other, as its services do.
+// cloudInit runs cloud-init's boot stages.
 func cloudInit(children *reaper) error {
 	console, err := os.OpenFile("/var/log/cloud-init-output.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {
 		return fmt.Errorf("open cloud-init's log: %w", err)
 	}
 	defer func() { _ = console.Close() }()
-	for _, stage := range [][]string{
-		{"init", "--local"}, {"init"}, {"modules", "--mode=config"}, {"modules", "--mode=final"},
-	} {
-		stageRun, err := children.start(append([]string{"/usr/bin/cloud-init"}, stage...), nil, console, console)
-		if err != nil {
-			return fmt.Errorf("start cloud-init: %w", err)
-		}
-		// A stage that fails is cloud-init's own affair: it records the error, and the next one runs.
-		<-stageRun.done
+	stages, err := children.start([]string{CloudInitProgram}, nil, console, console)
+	if err != nil {
+		return fmt.Errorf("start cloud-init: %w", err)
 	}
+	<-stages.done
 	return nil
 }

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/lab"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
+)
+
+func newCommand() *cobra.Command {
+	var dir string
+	root := &cobra.Command{
+		Use:   "ocihpc-lab",
+		Short: "A local OCI region whose instances are Linux hosts on this machine",
+		Long: `ocihpc-lab runs a local OCI region: the REST API with signatures, work requests and
+failures, and instances that are real Linux hosts with sshd and cloud-init, reached through
+a bastion. GPUs are simulated, and say so, unless this machine has NVIDIA GPUs.
+
+Everything runs in namespaces of its own: whichever way the lab ends, no process, mount,
+bridge or namespace is left. It runs as root, or as a plain user with subordinate IDs.
+
+Exit status: 0 success, 1 failure, 2 usage, 3 no lab is running, 4 one is running already,
+5 this machine cannot run it (the message says what to do). exec and run give the status of
+their command.`,
+		Example: `  ocihpc-lab up
+  eval "$(ocihpc-lab env)"
+  terraform apply
+  ocihpc-lab exec bastion -- ping -c 1 10.0.1.2
+  ocihpc-lab down`,
+		Version: version, SilenceErrors: true, SilenceUsage: true,
+		Args: arguments(cobra.NoArgs), // an unknown command
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.PersistentFlags().StringVar(&dir, "dir", lab.DefaultDir(), "state directory: keys, files for clients, log")
+	root.AddCommand(newUp(&dir), newDown(&dir), newStatus(&dir), newEnv(&dir), newExec(&dir), newRun())
+	return root
+}
+
+// arguments turns a mistake in the number of arguments into a usage error.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// configFlags lets the command line say what the region is like.
+func configFlags(cmd *cobra.Command, cfg *lab.Config) {
+	flags := cmd.Flags()
+	flags.StringVar((*string)(&cfg.Hosts), "hosts", string(lab.HostsLinux), `what an instance is: "linux", a Linux host, or "none", a record of the API`)
+	flags.Float64Var(&cfg.TimeScale, "time-scale", lab.DefaultTimeScale, "by how much OCI's intervals are shortened; 1000 makes a minute 60 ms")
+	flags.StringToIntVar(&cfg.Capacity, "capacity", nil, "hosts that the region has of a shape, such as BM.GPU4.8=4; other shapes have no limit")
+	flags.StringVar((*string)(&cfg.Shortage), "shortage", string(ocisim.ShortageWaits), `what a pool without capacity does: wait (the default), "runs-short" or "terminates"`)
+	flags.IntVar(&cfg.HTTPPort, "http-port", 0, "port of the API on 127.0.0.1; 0 takes a free one")
+	flags.IntVar(&cfg.HTTPSPort, "https-port", 0, "port of the API over TLS on 127.0.0.1; 0 takes a free one")
+	flags.IntVar(&cfg.BastionPort, "bastion-port", 0, "port of the bastion's sshd on 127.0.0.1; 0 takes a free one")
+}
+
+// startTimeout bounds the start; it takes about a second on an idle machine.
+const startTimeout = 2 * time.Minute
+
+func newUp(dir *string) *cobra.Command {
+	cfg := lab.Config{Detached: true}
+	cmd := &cobra.Command{
+		Use: "up", Short: "Start the region and print what clients need",
+		Long: `up starts the region, which runs until "down" (or the machine's end), and prints what
+clients need. The same is in the state directory: info.json, env (for a shell), config (an OCI
+configuration file), and the keys, all readable by you alone.`,
+		Example: `  ocihpc-lab up
+  ocihpc-lab up --capacity BM.GPU4.8=4 --time-scale 60`,
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), startTimeout)
+			defer cancel()
+			cfg.Dir = *dir
+			l, err := lab.Start(ctx, cfg)
+			if err != nil {
+				return err
+			}
+			printInfo(cmd.OutOrStdout(), l.Info)
+			return nil
+		},
+	}
+	configFlags(cmd, &cfg)
+	return cmd
+}
+
+func printInfo(w io.Writer, i lab.Info) {
+	rows := [][2]string{
+		{"Region", i.Region},
+		{"API", i.Endpoint + "  " + i.HTTPSEndpoint},
+		{"CA certificate", i.CAFile},
+		{"OCI config file", i.ConfigFile},
+		{"Tenancy", i.TenancyOCID},
+		{"Compartment", i.CompartmentID},
+		{"Availability domain", i.AvailabilityDomain},
+		{"Private subnet", i.SubnetID},
+		{"Public subnet", i.PublicSubnetID},
+		{"Image", i.ImageID},
+	}
+	if i.BastionHost != "" {
+		rows = append(rows, [2]string{"Bastion", fmt.Sprintf("ssh -i %s -p %d %s@%s", i.SSHPrivateKeyPath, i.BastionPort, i.BastionUser, i.BastionHost)})
+	}
+	for _, row := range rows {
+		_, _ = fmt.Fprintf(w, "%-20s %s\n", row[0], row[1]) // A reader that is gone needs no text.
+	}
+	_, _ = fmt.Fprint(w, "\nUse it in this shell: eval \"$(ocihpc-lab env)\"\n")
+}
+
+func newDown(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "down", Short: "Stop the region and its hosts; nothing is left",
+		Args: arguments(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			l, err := lab.Open(*dir)
+			if err != nil {
+				return err
+			}
+			return l.Close()
+		},
+	}
+}
+
+func newStatus(dir *string) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show what the region holds and what it was asked",
+		Long:    "status shows what the region holds, and the requests it has seen, among them those that it does not simulate.",
+		Example: "  ocihpc-lab status\n  ocihpc-lab status --output json",
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "text" && output != "json" {
+				return usageError{fmt.Errorf(`--output is %q, must be "text" or "json"`, output)}
+			}
+			l, err := lab.Open(*dir)
+			if err != nil {
+				return err
+			}
+			status, err := l.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				encoder := json.NewEncoder(cmd.OutOrStdout())
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(struct {
+					Info   lab.Info   `json:"info"`
+					Status lab.Status `json:"status"`
+				}{l.Info, status})
+			}
+			printStatus(cmd.OutOrStdout(), l.Info, status)
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", `"text" or "json"`)
+	return cmd
+}
+
+func printStatus(w io.Writer, i lab.Info, s lab.Status) {
+	_, _ = fmt.Fprintf(w, "running, process %d, API %s, state directory %s\n", i.PID, i.Endpoint, i.Dir)
+	_, _ = fmt.Fprintf(w, "cluster networks %d, instance pools %d, instance configurations %d, instances %d, hosts %d\n",
+		s.ClusterNetworks, s.InstancePools, s.InstanceConfigurations, s.Instances, len(s.Hosts))
+	for _, host := range s.Hosts {
+		_, _ = fmt.Fprintln(w, "  host of", host)
+	}
+	_, _ = fmt.Fprintf(w, "requests %d, refused for their signature %d, not simulated %d\n", s.Requests, s.Refused, len(s.Unknown))
+	for _, operation := range slices.Sorted(maps.Keys(s.Unknown)) {
+		_, _ = fmt.Fprintf(w, "  not simulated: %s (%d)\n", operation, s.Unknown[operation])
+	}
+}
+
+func newEnv(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "env", Short: "Print the environment for the provider and Terraform, for a shell",
+		Example: `  eval "$(ocihpc-lab env)"`,
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := lab.Open(*dir)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), l.Info.Exports())
+			return err
+		},
+	}
+}
+
+func newExec(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "exec HOST -- COMMAND [ARGUMENT...]", Short: "Run a command as root on a host, without ssh",
+		Long: `exec runs a command as root on the host of an instance (its OCID), or on the bastion
+("bastion"), and ends with its exit status.`,
+		Example: "  ocihpc-lab exec bastion -- hostname\n  ocihpc-lab exec ocid1.instance.oc1.us-lab-1.abc -- cloud-init status --long",
+		Args:    arguments(cobra.MinimumNArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := lab.Open(*dir)
+			if err != nil {
+				return err
+			}
+			status, err := l.ExecFiles(cmd.Context(), args[0], args[1:], os.Stdin, os.Stdout, os.Stderr)
+			return asStatus(status, err)
+		},
+	}
+}
+
+func asStatus(status int, err error) error {
+	if err == nil && status != 0 {
+		return statusError(status)
+	}
+	return err
+}
+
+func newRun() *cobra.Command {
+	var cfg lab.Config
+	cmd := &cobra.Command{
+		Use: "run [FLAGS] -- COMMAND [ARGUMENT...]", Short: "Run a command with a region of its own, which ends with it",
+		Long: `run starts a region with a temporary state directory, runs a command in its environment
+(see "env"), and stops the region. Ctrl-C ends both.`,
+		Example: "  ocihpc-lab run -- make acceptance",
+		Args:    arguments(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), startTimeout)
+			defer cancel()
+			l, err := lab.Start(ctx, cfg)
+			if err != nil {
+				return err
+			}
+			return errors.Join(runCommand(cmd.Context(), l.Info, args), l.Close())
+		},
+	}
+	configFlags(cmd, &cfg)
+	return cmd
+}
+
+// runCommand runs a command in the lab's environment. An interrupt reaches it, too; it has the time to end.
+func runCommand(ctx context.Context, info lab.Info, args []string) error {
+	command := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- the user's own command
+	command.Env = append(os.Environ(), info.Environ()...)
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	err := command.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() > 0 {
+		return statusError(exit.ExitCode())
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", args[0], err)
+	}
+	return nil
+}
