@@ -27,6 +27,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"wrongIn": func(h *job.Placement) bool { return h != nil && h.WrongResults != nil && *h.WrongResults > 0 },
 	"word":    outcomeWord,
 	"join":    strings.Join,
+	"spaced":  func(name string) string { return strings.ReplaceAll(name, "_", " ") },
 	"title":   func(o job.Outcome) string { return strings.ToUpper(verdictWord(o)[:1]) + verdictWord(o)[1:] },
 	"mark":    mark,
 	"px":      func(v float64) string { return fmt.Sprintf("%.1f", v) },
@@ -69,9 +70,8 @@ type pair struct{ Name, Value string }
 type nodeRow struct {
 	job.NodeResult
 	Outcome job.Outcome
-	GPUs    string
 	Alone   *job.Measurement
-	Peak    string
+	Peak    string      // GB/s
 	Checks  []job.Check // in the order of view.Checks; an empty one where the node lacks it
 }
 
@@ -85,7 +85,9 @@ type note struct {
 
 func newView(r job.Result) view {
 	overall := r.Overall()
-	v := view{Result: r, Overall: overall, Headline: headline(r, overall)}
+	v := view{Result: r, Overall: overall, Headline: headline(overall)}
+	v.Runs = slices.Clone(r.Runs)
+	slices.SortStableFunc(v.Runs, func(a, b job.Measurement) int { return strings.Compare(string(a.Scope), string(b.Scope)) }) // all, then node
 	all := curves(r, overall)
 	for _, c := range all {
 		switch c.class {
@@ -116,7 +118,7 @@ func newView(r job.Result) view {
 }
 
 // headline says in one sentence what came out.
-func headline(r job.Result, overall *job.Measurement) string {
+func headline(overall *job.Measurement) string {
 	if overall == nil || overall.Report == nil {
 		return "There is no measurement over all nodes"
 	}
@@ -170,9 +172,9 @@ func (v *view) nodes(r job.Result) {
 		}
 	}
 	for _, node := range r.Nodes {
-		row := nodeRow{NodeResult: node, Outcome: r.NodeOutcome(node.Name), Alone: r.Alone(node.Name), GPUs: gpus(node.Facts)}
+		row := nodeRow{NodeResult: node, Outcome: r.NodeOutcome(node.Name), Alone: r.Alone(node.Name)}
 		if row.Alone != nil {
-			row.Peak = peak(row.Alone.Report)
+			row.Peak = peakNumber(row.Alone.Report)
 		}
 		for _, name := range v.Checks {
 			row.Checks = append(row.Checks, checkOf(node, name))
@@ -205,10 +207,18 @@ func checkOf(node job.NodeResult, name string) job.Check {
 	return job.Check{}
 }
 
-func gpus(f *job.Facts) string {
-	if f == nil {
-		return "unknown"
+func peakNumber(r *job.Report) string {
+	if r == nil {
+		return ""
 	}
+	gbPerS, _, ok := r.PeakBusbw()
+	if !ok {
+		return ""
+	}
+	return number(&gbPerS)
+}
+
+func gpus(f *job.Facts) string {
 	names := distinct(f.GPUs, func(g job.GPU) string { return g.Name })
 	if len(names) == 0 {
 		return "none"
@@ -231,6 +241,7 @@ func versions(r job.Result, overall *job.Measurement) []pair {
 		name string
 		of   func(*job.Facts) string
 	}{
+		{"GPUs of a node", gpus},
 		{"Operating system", func(f *job.Facts) string { return f.OS }},
 		{"Kernel", func(f *job.Facts) string { return strings.TrimSpace(f.Kernel + " " + f.Arch) }},
 		{"NVIDIA driver", func(f *job.Facts) string { return f.DriverVersion }},

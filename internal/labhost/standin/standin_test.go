@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/nccl"
 )
 
 const model = "NVIDIA A100-SXM4-40GB"
@@ -88,6 +91,29 @@ func TestOneProcessStandsForSeveralGPUs(t *testing.T) {
 	}
 	if report.Version != 3 || len(report.Results) != 6 || len(report.Config.Devices) != 1 || report.Results[5].Size != 262144 {
 		t.Errorf("JSON report: %+v", report)
+	}
+}
+
+// What the product reads of the stand-in is what it reads of the real one.
+func TestOutputPassesAsThatOfNCCLTests(t *testing.T) {
+	t.Parallel()
+	dir := built(t, GPUFile(8, model, 40<<30))
+	args := nccl.Args(job.Benchmark{MinSizeBytes: 8, MaxSizeBytes: 1 << 20, StepFactor: 8, DataType: "float", RedOp: "sum", Iterations: 2, WarmupIterations: 1}, 1)
+	for name, tags := range map[string][]string{"plain": nil, "tagged": {"--tag-output"}} {
+		stdout, stderr, status := run(t, dir, "mpirun", append(tags, mpirun("8", "./all_reduce_perf", args...)...)...)
+		output, err := nccl.Parse(strings.NewReader(stdout), &status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcome, failure := nccl.Judge(output.Reports, output.Failure, job.Expectation{}, nccl.Want{Ranks: 8, Hosts: 1})
+		if outcome != job.Pass {
+			t.Errorf("%s: %s %+v\n%s%s", name, outcome, failure, stdout, stderr)
+			continue
+		}
+		report := output.Reports[0]
+		if len(report.Rows) != 6 || report.NCCLTestsVersion != "2.19.6" || report.Ranks[7].Name != "lab "+model+" (host memory)" || report.Ranks[7].Device != 7 {
+			t.Errorf("%s: %+v", name, report)
+		}
 	}
 }
 
