@@ -245,7 +245,7 @@ func TestAccGPUCluster_noCapacity(t *testing.T) {
 
 // Ctrl-C during the create: nothing is lost, nothing is tainted, and the next apply carries on.
 func TestAccGPUCluster_interruptedCreate(t *testing.T) {
-	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.TimeScale = 60 })
+	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.TimeScale = 200 })
 	tf := acctest.NewTerraform(t, clusterHCL(region))
 	t.Parallel()
 	apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
@@ -269,6 +269,35 @@ func TestAccGPUCluster_interruptedCreate(t *testing.T) {
 	now := tf.State(clusterAddress)
 	nodes, _ := now.Values["nodes"].([]any)
 	if now.Values["id"] != recorded.Values["id"] || now.Values["state"] != "RUNNING" || len(nodes) != 2 {
+		t.Errorf("became %v", now.Values)
+	}
+	tf.ExpectNoChanges()
+	tf.Destroy()
+	if err := nothingLeft(region); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ctrl-C during a change: it is recorded how far it came, and the next apply carries on.
+func TestAccGPUCluster_interruptedResize(t *testing.T) {
+	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.TimeScale = 200 })
+	tf := acctest.NewTerraform(t, clusterHCL(region, "size = 1"))
+	t.Parallel()
+	tf.Apply()
+	first := tf.State(clusterAddress)
+	tf.Configure(clusterHCL(region, "size = 3"))
+	apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
+	acctest.Eventually(t, "nodes are being launched", func() bool { return region.Stats().Instances > 1 })
+	apply.Interrupt()
+	if status, output := apply.Wait(); status == 0 || !strings.Contains(output, "The apply was interrupted") {
+		t.Errorf("exit status %d\n%s", status, output)
+	}
+	if now := tf.State(clusterAddress); now == nil || now.Tainted || now.Values["state"] == "RUNNING" {
+		t.Fatalf("recorded: %+v", now)
+	}
+	tf.Apply()
+	now := tf.State(clusterAddress)
+	if nodes, _ := now.Values["nodes"].([]any); now.Values["id"] != first.Values["id"] || len(nodes) != 3 {
 		t.Errorf("became %v", now.Values)
 	}
 	tf.ExpectNoChanges()

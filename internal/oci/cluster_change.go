@@ -49,8 +49,10 @@ func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID s
 		return c, nil
 	}
 	err = fmt.Errorf("create the %s: %w", spec.Interconnect.noun(), err)
-	if kind := KindOf(err); kind != Unreachable && kind != Unavailable {
-		return Cluster{}, err
+	switch KindOf(err) {
+	case Unreachable, Unavailable, Interrupted, TimedOut:
+	default:
+		return Cluster{}, err // refused
 	}
 	ctx, cancel := s.Afterwards(ctx)
 	defer cancel()

@@ -328,6 +328,30 @@ func TestInterruptBetweenTheStepsLeavesNothing(t *testing.T) {
 	expectNothing(t, region)
 }
 
+// The answer to the create gets lost just when the user interrupts: the cluster is found by its token.
+func TestInterruptAndLostAnswerLoseNoCluster(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	s := clusters(t, region, func(next common.HTTPRequestDispatcher) common.HTTPRequestDispatcher {
+		return dispatch(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/clusterNetworks") {
+				cancel()
+				return lost(r, next)
+			}
+			return next.Do(r)
+		})
+	})
+	_, c, err := s.Create(ctx, spec(2))
+	if err != nil || c.ID == "" {
+		t.Fatalf("cluster %+v, error %v", c, err)
+	}
+	if err := s.Delete(t.Context(), c, nil); err != nil {
+		t.Fatal(err)
+	}
+	expectNothing(t, region)
+}
+
 func TestInterruptedWaitIsContinued(t *testing.T) {
 	t.Parallel()
 	region := acctest.StartRegion(t, nil)
