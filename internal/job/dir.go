@@ -25,6 +25,12 @@ func (d Dir) Exit() string { return path.Join(string(d), "exit") }
 // PID holds the process id of the runner that works on the job.
 func (d Dir) PID() string { return path.Join(string(d), "pid") }
 
+// Lock is locked by the runner for as long as it works on the job.
+func (d Dir) Lock() string { return path.Join(string(d), "lock") }
+
+// RunLog holds what one nccl-tests run printed; name is the run's, such as all_nodes.
+func (d Dir) RunLog(name string) string { return path.Join(string(d), name+".log") }
+
 // Key is the private key by which the head node reaches the others; mode 0600, gone when the job is over.
 func (d Dir) Key() string { return path.Join(string(d), "id_ed25519") }
 

@@ -63,6 +63,7 @@ type Facts struct {
 	NetworkCIDR    string   `json:"network_cidr"` // network of the node's address, such as 10.0.1.0/24
 	Mounts         []string `json:"mounts"`
 	OpenMPIVersion string   `json:"open_mpi_version"`
+	OpenMPIBin     string   `json:"open_mpi_bin"` // directory of mpirun
 	NCCLTestsDir   string   `json:"nccl_tests_dir"`
 	// Unknown lists the facts that could not be read, each with the reason.
 	Unknown map[string]string `json:"unknown,omitempty"`

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package jobdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+)
+
+// State of a job after [Start].
+type State string
+
+// States.
+const (
+	Started  State = "started"  // by this call
+	Running  State = "running"  // already
+	Finished State = "finished" // with a pass, by an earlier run
+)
+
+// startLimit is how long a detached runner may take to begin its work.
+const startLimit = 20 * time.Second
+
+// Start has a runner work on the job in the directory, detached from this process and its session. It is
+// idempotent: a job that is running or has passed is left alone, any other is run anew. Of several calls at
+// the same time one starts the job. runner is the path of ocihpc-runner.
+func Start(ctx context.Context, dir job.Dir, runner string) (State, error) {
+	if _, err := ReadJob(dir.Job()); err != nil {
+		return "", err
+	}
+	starting, err := openLock(dir.Lock() + ".start")
+	if err != nil {
+		return "", err
+	}
+	defer starting.close()
+	if err := starting.wait(); err != nil {
+		return "", fmt.Errorf("wait for another start: %w", err)
+	}
+	if holder, err := Holder(dir); err != nil || holder != 0 {
+		return Running, err
+	}
+	if status, over, err := finished(dir); err != nil || (over && status == StatusPass) {
+		return Finished, err
+	}
+	if err := errors.Join(clear(dir), removed(dir.Log())); err != nil {
+		return "", err
+	}
+	exited, err := detach(ctx, dir, []string{runner, "run", dir.Job(), "--dir", string(dir)})
+	if err != nil {
+		return "", err
+	}
+	return Started, begun(ctx, dir, exited)
+}
+
+// begun waits until the runner has the directory.
+func begun(ctx context.Context, dir job.Dir, exited <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		holder, err := Holder(dir)
+		if err != nil || holder != 0 {
+			return err
+		}
+		if _, over, err := finished(dir); err != nil || over {
+			return err
+		}
+		select {
+		case err := <-exited:
+			if _, over, _ := finished(dir); over {
+				return nil
+			}
+			return fmt.Errorf("the runner ended at once (%w); see %s", err, dir.Log())
+		case <-ctx.Done():
+			return fmt.Errorf("the runner has not begun: %w; see %s", ctx.Err(), dir.Log())
+		case <-ticker.C:
+		}
+	}
+}
+
+// detach starts a program that outlives this process and its login session: as a transient service where
+// systemd is the init, because it may end what a session leaves behind; else in a session of its own. The
+// channel gives the end of a program that was started without systemd.
+func detach(ctx context.Context, dir job.Dir, argv []string) (<-chan error, error) {
+	if err := asService(ctx, dir, argv); err == nil {
+		return nil, nil
+	}
+	log, err := os.OpenFile(dir.Log(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	defer log.Close() //nolint:errcheck // the runner has its own descriptor
+	// The context of this call must not end the runner.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), argv[0], argv[1:]...) // #nosec G204 -- ourselves
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the runner: %w", err)
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	return exited, nil
+}
+
+var errNoSystemd = errors.New("systemd is not the init of this machine")
+
+// asService starts the program as a transient service: of the system, by sudo where need be, since a user's
+// own services end with the user's last session unless lingering is on.
+func asService(ctx context.Context, dir job.Dir, argv []string) error {
+	if _, err := os.Stat("/run/systemd/system"); err != nil {
+		return errNoSystemd
+	}
+	service := []string{
+		"systemd-run", "--quiet", "--collect", "--unit", "ocihpc-job-" + path.Base(string(dir)),
+		"--uid", strconv.Itoa(os.Getuid()), "--gid", strconv.Itoa(os.Getgid()),
+		"--working-directory", string(dir),
+		"--property", "StandardOutput=append:" + dir.Log(), "--property", "StandardError=append:" + dir.Log(),
+		// What a login gets on HPC images: RDMA needs locked memory.
+		"--property", "LimitMEMLOCK=infinity", "--property", "LimitNOFILE=1048576",
+	}
+	for _, name := range []string{"HOME", "USER", "LOGNAME", "PATH", "LD_LIBRARY_PATH", "SHELL", "LANG"} {
+		if value, set := os.LookupEnv(name); set {
+			service = append(service, "--setenv", name+"="+value)
+		}
+	}
+	if os.Geteuid() != 0 {
+		service = append([]string{"sudo", "--non-interactive"}, service...)
+	}
+	service = append(append(service, "--"), argv...)
+	return exec.CommandContext(ctx, service[0], service[1:]...).Run() // #nosec G204 -- fixed words and our own paths
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MPI is a program to run over several nodes, one rank a GPU.
+type MPI struct {
+	Program string
+	Args    []string
+	// Env of every rank. OMPI_MCA_* settings are for Open MPI itself and its daemons.
+	Env map[string]string
+
+	// Hosts are the nodes' addresses; the first is the node that mpirun is started on.
+	Hosts        []string
+	RanksPerHost int
+	// Networks that the nodes share, such as 10.0.1.0/24: Open MPI's daemons and TCP keep to them. None
+	// leaves the choice to Open MPI.
+	Networks []string
+
+	OpenMPIBin string // folder of mpirun, the same on every node
+	Runner     string // path of ocihpc-runner on the first node
+	Socket     string // of the job's [Agent]
+	Root       bool   // the login user is root
+}
+
+// MPIRun gives the command line for Open MPI 4.
+//
+//   - plm_rsh_agent is ocihpc-runner itself: no ssh client, no key and no sshd set-up is needed.
+//   - The daemons stay in the sessions that started them (leave-session-attached), all of them started by
+//     mpirun (no_tree_spawn), so that a closed session ends its node's ranks. Each session holds an agent
+//     for the whole run: plm_rsh_num_concurrent must not be less than the number of nodes.
+//   - --bind-to none: NCCL places its own threads next to their GPUs.
+func MPIRun(m MPI) (Command, error) {
+	if err := m.check(); err != nil {
+		return Command{}, fmt.Errorf("mpirun: %w", err)
+	}
+	argv := []string{filepath.Join(m.OpenMPIBin, "mpirun")}
+	if m.Root {
+		argv = append(argv, "--allow-run-as-root")
+	}
+	argv = append(argv,
+		"--leave-session-attached",
+		"--mca", "plm", "rsh",
+		"--mca", "plm_rsh_agent", m.Runner+" rsh",
+		"--mca", "plm_rsh_no_tree_spawn", "1",
+		"--mca", "plm_rsh_num_concurrent", strconv.Itoa(max(128, len(m.Hosts))),
+	)
+	if len(m.Networks) > 0 {
+		networks := strings.Join(m.Networks, ",")
+		argv = append(argv, "--mca", "oob_tcp_if_include", networks, "--mca", "btl_tcp_if_include", networks)
+	}
+	hosts := make([]string, len(m.Hosts))
+	for i, host := range m.Hosts {
+		hosts[i] = host + ":" + strconv.Itoa(m.RanksPerHost)
+	}
+	argv = append(argv,
+		"--bind-to", "none",
+		"--map-by", fmt.Sprintf("ppr:%d:node", m.RanksPerHost),
+		"--host", strings.Join(hosts, ","),
+		"-np", strconv.Itoa(len(m.Hosts)*m.RanksPerHost),
+	)
+	env := map[string]string{SocketVariable: m.Socket}
+	for _, name := range sortedKeys(m.Env) {
+		env[name] = m.Env[name]
+		if !strings.HasPrefix(name, "OMPI_MCA_") { // mpirun hands those to its daemons by itself
+			argv = append(argv, "-x", name)
+		}
+	}
+	argv = append(append(argv, m.Program), m.Args...)
+	return Command{Argv: argv, Env: env, LibraryDir: libraryDir(m.OpenMPIBin)}, nil
+}
+
+// check refuses what Open MPI would silently take apart.
+func (m MPI) check() error {
+	if len(m.Hosts) == 0 || m.RanksPerHost < 1 {
+		return errors.New("there must be at least one host and one rank a host")
+	}
+	// Open MPI splits the agent at blanks and colons, and does not know quotes.
+	if strings.ContainsAny(m.Runner, " \t:\"'") {
+		return fmt.Errorf("the path of the runner, %q, holds a blank, colon or quote; Open MPI cannot start it from there", m.Runner)
+	}
+	for _, name := range sortedKeys(m.Env) {
+		// -x joins all variables by semicolons.
+		if strings.Contains(m.Env[name], ";") {
+			return fmt.Errorf("the value of %s holds a semicolon, which Open MPI cannot hand on", name)
+		}
+	}
+	return nil
+}
+
+// CommonNetworks gives the different networks of all nodes, or none when that of a node is not known.
+func CommonNetworks(networks []string) []string {
+	if slices.Contains(networks, "") {
+		return nil
+	}
+	sorted := slices.Clone(networks)
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
+}

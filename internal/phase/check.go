@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package phase
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/node"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
+)
+
+// inspectLimit is how long a node may take for its facts and checks, beside the wait for cloud-init.
+const inspectLimit = 5 * time.Minute
+
+// checkFailed is the exit status of `ocihpc-runner check` when it has an answer, and a check failed.
+const checkFailed = 1
+
+// check asks every node for its facts and holds them against what the job expects.
+type check struct{ *work }
+
+func (check) Name() job.Phase { return job.PhaseCheck }
+func (check) Title() string   { return "Check the nodes" }
+
+func (p check) Run(ctx context.Context) error {
+	if s, ok := shape.Lookup(p.Job.Shape); ok && s.GPUVendor == shape.AMD && p.Job.Benchmark != nil {
+		return &Stop{job.CouldNotRun, job.Failure{
+			Kind: "unsupported_shape", Message: fmt.Sprintf("%s has AMD GPUs; nccl-tests measure NVIDIA GPUs", p.Job.Shape),
+			Advice: "leave the benchmark out",
+		}}
+	}
+	var done atomic.Int64
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for _, n := range p.nodes {
+		if n.unreachable != nil {
+			continue
+		}
+		group.Go(func() error {
+			err := p.inspect(ctx, n)
+			event := job.Event{Type: job.EventNode, Node: n.Name, Done: int(done.Add(1)), Total: len(p.nodes)}
+			event.Outcome, event.Message = summary(n.found.Checks)
+			if err != nil {
+				n.unreachable = &job.Failure{
+					Kind: "unreachable", Node: n.Name, Message: fmt.Sprintf("%s could not be checked: %v", n.Name, err),
+					Advice: "log in to the node and run: " + n.at.Runner + " check",
+				}
+				event.Outcome, event.Message = job.CouldNotRun, n.unreachable.Message
+			}
+			p.emit(event)
+			return nil
+		})
+	}
+	_ = group.Wait() // every error is with its node
+	p.checkUniform()
+	if stop := p.unreachable(); stop != nil {
+		return stop
+	}
+	return p.failed()
+}
+
+func (p check) inspect(ctx context.Context, n *nodeWork) error {
+	text, err := json.Marshal(p.request(n))
+	if err != nil {
+		return err
+	}
+	limit := inspectLimit + time.Duration(p.Job.Checks.CloudInitWaitSeconds)*time.Second
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	defer cancel()
+	var out, messages bytes.Buffer
+	command := launch.Command{Argv: []string{n.at.Runner, "check", "--request", string(text), "--output", "json"}}
+	err = launch.Run(ctx, n.at.Host, n.at.Runner, command, &out, &messages)
+	var exit *remote.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.Status != checkFailed) {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(messages.String()))
+	}
+	var report node.Report
+	if err := job.DecodeStrict(out.Bytes(), &report); err != nil {
+		return fmt.Errorf("read its answer: %w", err)
+	}
+	n.found.Facts, n.found.Checks = &report.Facts, report.Checks
+	return nil
+}
+
+func (p check) request(n *nodeWork) node.Request {
+	r := node.Request{Address: n.Address, Shape: p.Job.Shape, Checks: p.Job.Checks}
+	if b := p.Job.Benchmark; b != nil {
+		r.Collective, r.NCCLTestsDir, r.GPUsPerNode = b.Collective, b.NCCLTestsDir, b.GPUsPerNode
+		r.MPI = len(p.nodes) > 1
+	}
+	return r
+}
+
+func (p check) checkUniform() {
+	results := make([]job.NodeResult, len(p.nodes))
+	for i, n := range p.nodes {
+		results[i] = n.found
+	}
+	node.CheckUniform(results)
+	for i, n := range p.nodes {
+		n.found = results[i]
+	}
+}
+
+// failed gives the reason to stop because of checks that failed; nil when none did.
+func (p check) failed() error {
+	var nodes []string
+	var first *job.Failure
+	for _, n := range p.nodes {
+		outcome, message := summary(n.found.Checks)
+		if outcome != job.Fail {
+			continue
+		}
+		nodes = append(nodes, n.Name)
+		if first == nil {
+			first = &job.Failure{Kind: "check_failed", Node: n.Name, Message: n.Name + ": " + message, Advice: adviceOf(n.found.Checks)}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	if len(nodes) > 1 {
+		first.Message = fmt.Sprintf("checks failed on %d of %d nodes (%s); the first one: %s", len(nodes), len(p.nodes), strings.Join(nodes, ", "), first.Message)
+		first.Node = ""
+	}
+	return &Stop{job.Fail, *first}
+}
+
+// summary gives the worst outcome of the checks and what those say that are not passed.
+func summary(checks []job.Check) (job.Outcome, string) {
+	worst := job.Pass
+	var messages []string
+	for _, c := range checks {
+		worst = job.Worse(worst, c.Outcome)
+		if c.Outcome != job.Pass {
+			messages = append(messages, c.Name+": "+c.Message)
+		}
+	}
+	if len(messages) == 0 {
+		return worst, fmt.Sprintf("%d checks passed", len(checks))
+	}
+	return worst, strings.Join(messages, "; ")
+}
+
+func adviceOf(checks []job.Check) string {
+	for _, c := range checks {
+		if c.Outcome == job.Fail {
+			return c.Advice
+		}
+	}
+	return ""
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package phase
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote"
+)
+
+// defaultConnectTimeout is short: whoever sent the job has reached every node a moment ago.
+const defaultConnectTimeout = time.Minute
+
+// connect reaches every node but the head node, where it runs, and puts the runner there. A node that
+// cannot be reached does not keep the others from being checked.
+type connect struct{ *work }
+
+func (connect) Name() job.Phase { return job.PhaseConnect }
+func (connect) Title() string   { return "Reach the nodes" }
+
+func (p connect) Run(ctx context.Context) error {
+	head := p.nodes[0]
+	head.at = launch.Node{Host: launch.Local{Name: head.Name}, Runner: p.Runner}
+	if len(p.nodes) == 1 {
+		return nil
+	}
+	signer, err := p.signer()
+	if err != nil {
+		return err
+	}
+	self, err := p.self()
+	if err != nil {
+		return err
+	}
+	var done atomic.Int64
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for _, n := range p.nodes[1:] {
+		group.Go(func() error {
+			err := p.reach(ctx, n, signer, self)
+			event := job.Event{Type: job.EventNode, Node: n.Name, Done: int(done.Add(1)) + 1, Total: len(p.nodes), Outcome: job.Pass, Message: "reached"}
+			if err != nil {
+				n.unreachable = p.explain(n, err)
+				event.Outcome, event.Message = job.CouldNotRun, n.unreachable.Message
+			}
+			p.emit(event)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (p connect) signer() (ssh.Signer, error) {
+	text, err := os.ReadFile(p.Dir.Key())
+	if err != nil {
+		return nil, &Stop{job.CouldNotRun, job.Failure{
+			Kind: "key_missing", Message: fmt.Sprintf("the key for the other nodes could not be read: %v", err),
+			Advice: "put a private key that logs in to all nodes into the job directory as id_ed25519",
+		}}
+	}
+	signer, err := ssh.ParsePrivateKey(text)
+	if err != nil {
+		return nil, &Stop{job.CouldNotRun, job.Failure{
+			Kind: "key_missing", Message: fmt.Sprintf("%s holds no usable private key: %v", p.Dir.Key(), err),
+			Advice: "use a key without a passphrase",
+		}}
+	}
+	return signer, nil
+}
+
+// self gives this very program, for nodes of this machine's architecture.
+func (p connect) self() (remote.Runners, error) {
+	binary, err := os.ReadFile(p.Runner)
+	if err != nil {
+		return nil, fmt.Errorf("read the runner: %w", err)
+	}
+	sum := sha256.Sum256(binary)
+	return func(goarch string) ([]byte, string, error) {
+		if goarch != runtime.GOARCH {
+			return nil, "", fmt.Errorf("the node is %s, the head node %s: all nodes must have one architecture", goarch, runtime.GOARCH)
+		}
+		return binary, hex.EncodeToString(sum[:]), nil
+	}, nil
+}
+
+func (p connect) reach(ctx context.Context, n *nodeWork, signer ssh.Signer, self remote.Runners) error {
+	limit := p.ConnectTimeout
+	if limit == 0 {
+		limit = defaultConnectTimeout
+	}
+	dialing, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	client, err := remote.DialRetry(dialing, remote.Target{
+		Name: n.Name, Address: n.Address, Port: p.Job.SSH.Port, User: p.Job.SSH.User,
+		Signers: []ssh.Signer{signer}, HostKey: n.HostKey,
+	}, nil)
+	if err != nil {
+		return err
+	}
+	n.close = client.Close
+	runner, err := remote.EnsureRunner(ctx, client, self)
+	if err != nil {
+		return err
+	}
+	n.at = launch.Node{Host: client, Runner: runner}
+	return nil
+}
+
+// explain gives the reason why a node is not part of the job.
+func (p connect) explain(n *nodeWork, err error) *job.Failure {
+	failure := &job.Failure{
+		Kind: "unreachable", Node: n.Name, Message: fmt.Sprintf("%s (%s) could not be reached: %v", n.Name, n.Address, err),
+		Advice: fmt.Sprintf("see whether the node runs, and whether security lists and host firewalls let TCP port %d through between the nodes", p.Job.SSH.Port),
+	}
+	var changed *remote.HostKeyError
+	switch {
+	case errors.As(err, &changed):
+		failure.Kind = "host_key_changed"
+		failure.Advice = "another machine answers at this address, or the node was installed anew; see to it which, before its new key is trusted"
+	case errors.Is(err, remote.ErrAuth):
+		failure.Kind = "login_refused"
+		failure.Advice = fmt.Sprintf("see that the job's key is in ~%s/.ssh/authorized_keys on the node", p.Job.SSH.User)
+	case n.close != nil:
+		failure.Kind = "runner_not_installed"
+		failure.Message = fmt.Sprintf("the runner could not be put on %s: %v", n.Name, err)
+		failure.Advice = "see that the login user's home has space and lets programs run"
+	}
+	return failure
+}
+
+// unreachable gives the reason to stop because of nodes that could not be reached; nil when all were.
+func (w *work) unreachable() *Stop {
+	var names []string
+	var first *job.Failure
+	for _, n := range w.nodes {
+		if n.unreachable != nil {
+			names = append(names, n.Name)
+			if first == nil {
+				first = n.unreachable
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	failure := *first
+	if len(names) > 1 {
+		failure.Node = ""
+		failure.Message = fmt.Sprintf("%d of %d nodes could not be used (%s); the first one: %s", len(names), len(w.nodes), strings.Join(names, ", "), first.Message)
+	}
+	return &Stop{job.CouldNotRun, failure}
+}

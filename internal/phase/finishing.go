@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package phase
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+)
+
+// finishing closes the connections and takes the job's key away.
+type finishing struct{ *work }
+
+func (finishing) Name() job.Phase { return job.PhaseFinishing }
+func (finishing) Title() string   { return "Finish" }
+
+func (p finishing) Run(context.Context) error {
+	var problems []error
+	for _, n := range p.nodes {
+		if n.close != nil {
+			problems = append(problems, n.close())
+		}
+	}
+	if err := os.Remove(p.Dir.Key()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+// result puts together what was found; stop is why the phases ended early, if they did.
+func (w *work) result(stop *Stop) job.Result {
+	r := job.Result{Version: job.Version, Key: w.Job.Key(), Outcome: job.Pass, Nodes: []job.NodeResult{}, Runs: w.runs}
+	if r.Runs == nil {
+		r.Runs = []job.Measurement{}
+	}
+	if stop != nil {
+		r.Outcome, r.Failure = stop.Outcome, &stop.Failure
+	}
+	for _, m := range w.runs {
+		if worst := job.Worse(r.Outcome, m.Outcome); worst != r.Outcome {
+			r.Outcome, r.Failure = worst, m.Failure
+		}
+	}
+	for _, n := range w.nodes {
+		r.Nodes = append(r.Nodes, n.found)
+		outcome, message := summary(n.found.Checks)
+		if worst := job.Worse(r.Outcome, outcome); worst != r.Outcome {
+			r.Outcome = worst
+			r.Failure = &job.Failure{Kind: "check_warned", Node: n.Name, Message: n.Name + ": " + message}
+		}
+	}
+	return r
+}

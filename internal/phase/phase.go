@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MPL-2.0
+
+// Package phase works on a job, phase by phase: reach the nodes, check them, measure each alone, measure
+// all together. It runs on the head node and reports what happens as events.
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
+)
+
+// Phase is one step of a job.
+type Phase interface {
+	Name() job.Phase
+	// Title says what the phase does, for people.
+	Title() string
+	// Run does it. A *Stop as the error ends the job with a reason; the context's end ends it too.
+	Run(ctx context.Context) error
+}
+
+// Stop ends a job before its last phase.
+type Stop struct {
+	Outcome job.Outcome
+	Failure job.Failure
+}
+
+func (s *Stop) Error() string { return s.Failure.Message }
+
+// Why a context of a job ended.
+var (
+	// ErrCancelled is the cause to cancel [Execute]'s context with when somebody asked for it.
+	ErrCancelled = errors.New("the job was cancelled")
+
+	errJobLimit = errors.New("the job's time limit was reached")
+	errRunLimit = errors.New("the run's time limit was reached")
+)
+
+// Config is what the phases work with.
+type Config struct {
+	Job job.Job
+	// Dir is the job's directory, as an absolute path.
+	Dir job.Dir
+	// Runner is the path of this very program.
+	Runner string
+	// Emit takes the events, one at a time.
+	Emit func(job.Event)
+	// ConnectTimeout bounds the wait for a node that cannot be reached at once; 0 means 1 minute.
+	ConnectTimeout time.Duration
+}
+
+// parallel is how many nodes are worked on at the same time.
+const parallel = 64
+
+// work is a job in progress: what the phases find and hand on.
+type work struct {
+	Config
+	nodes []*nodeWork // in the job's order; the first is the head node
+	runs  []job.Measurement
+
+	emitting sync.Mutex
+	phase    job.Phase
+}
+
+// nodeWork is one node of the job in progress.
+type nodeWork struct {
+	job.Node
+	at          launch.Node  // empty when the node could not be reached
+	close       func() error // ends the connection; nil without one
+	unreachable *job.Failure
+	found       job.NodeResult
+}
+
+// Execute works on the job to its end and gives the result, whatever happens. Its last event is the result.
+func Execute(ctx context.Context, c Config) job.Result {
+	w := &work{Config: c}
+	for _, n := range c.Job.Nodes {
+		w.nodes = append(w.nodes, &nodeWork{Node: n, found: job.NodeResult{Name: n.Name, Address: n.Address, Checks: []job.Check{}}})
+	}
+	started := time.Now().UTC()
+	w.emit(job.Event{Type: job.EventStarted, Total: len(w.nodes), Message: c.Job.Key()})
+
+	limit := time.Duration(c.Job.TimeoutSeconds) * time.Second
+	limited, cancel := context.WithTimeoutCause(ctx, limit, errJobLimit)
+	defer cancel()
+	stop := w.runAll(limited)
+	_ = w.run(context.WithoutCancel(ctx), finishing{w}) // it has nothing to fail by
+
+	result := w.result(stop)
+	result.StartedAt, result.FinishedAt = started, time.Now().UTC()
+	w.emit(job.Event{Type: job.EventResult, Outcome: result.Outcome, Result: &result})
+	return result
+}
+
+// runAll runs the phases until one ends the job.
+func (w *work) runAll(ctx context.Context) *Stop {
+	for _, p := range []Phase{connect{w}, check{w}, eachNode{w}, allNodes{w}} {
+		err := w.run(ctx, p)
+		var stop *Stop
+		switch {
+		case ctx.Err() != nil:
+			failure := interruption(ctx, string(p.Name()))
+			return &Stop{Outcome: job.CouldNotRun, Failure: *failure}
+		case errors.As(err, &stop):
+			return stop
+		case err != nil:
+			return &Stop{Outcome: job.CouldNotRun, Failure: job.Failure{Kind: "internal", Message: fmt.Sprintf("%s: %v", p.Title(), err)}}
+		}
+	}
+	return nil
+}
+
+// skipped is the error of a phase that has nothing to do; it says why.
+type skipped string
+
+func (s skipped) Error() string { return "skipped: " + string(s) }
+
+// run runs one phase between its events.
+func (w *work) run(ctx context.Context, p Phase) error {
+	w.phase = p.Name()
+	w.emit(job.Event{Type: job.EventPhaseStarted, Message: p.Title(), Total: len(w.nodes)})
+	before := len(w.runs)
+	err := p.Run(ctx)
+	done := job.Event{Type: job.EventPhaseFinished, Outcome: job.Pass}
+	for _, m := range w.runs[before:] {
+		done.Outcome = job.Worse(done.Outcome, m.Outcome)
+	}
+	var stop *Stop
+	switch {
+	case ctx.Err() != nil:
+		done.Outcome, done.Message = job.CouldNotRun, context.Cause(ctx).Error()
+	case errors.As(err, new(skipped)):
+		done.Outcome, done.Message, err = "", err.Error(), nil
+	case errors.As(err, &stop):
+		done.Outcome, done.Message = stop.Outcome, stop.Failure.Message
+	case err != nil:
+		done.Outcome, done.Message = job.CouldNotRun, err.Error()
+	}
+	w.emit(done)
+	return err
+}
+
+// emit completes an event and hands it over.
+func (w *work) emit(e job.Event) {
+	w.emitting.Lock()
+	defer w.emitting.Unlock()
+	e.Time = time.Now().UTC()
+	if e.Type != job.EventStarted && e.Type != job.EventResult {
+		e.Phase = w.phase
+	}
+	w.Emit(e)
+}
+
+// interruption says why the context ended while something was done.
+func interruption(ctx context.Context, during string) *job.Failure {
+	cause := context.Cause(ctx)
+	failure := &job.Failure{Kind: "cancelled", Message: fmt.Sprintf("%s during %s", cause, during), Advice: "start the job again"}
+	if !errors.Is(cause, ErrCancelled) {
+		failure.Kind = "timeout"
+		failure.Advice = "look at the log of the run for where it stopped; raise the time limit if it was only slow"
+	}
+	return failure
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MPL-2.0
+
+// Command ocihpc-runner checks the nodes of a GPU cluster and measures them with nccl-tests, from the
+// cluster's head node. The Terraform provider ocihpc uses it, and so can any shell, CI job or scheduler.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/jobdir"
+)
+
+// version is set by the linker for a release.
+var version = "dev"
+
+func main() {
+	os.Exit(statusOf(newRootCommand().ExecuteContext(context.Background())))
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ocihpc-runner",
+		Short: "Check and measure the nodes of a GPU cluster",
+		Long: `ocihpc-runner works on jobs: it reaches every node of a cluster from the head node, checks them, runs
+nccl-tests on each node alone and then over all of them, and judges what they print.
+
+It needs nothing on the nodes but sshd and, for measuring, nccl-tests and Open MPI 4.`,
+		Example: `  ocihpc-runner check --shape BM.GPU4.8 --timezone Asia/Tokyo    # look at this node
+  ocihpc-runner run job.json                                    # work on a job, in the foreground
+  ocihpc-runner start ~/.ocihpc/jobs/demo                       # the same, detached
+  ocihpc-runner attach ~/.ocihpc/jobs/demo                      # follow it`,
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newRunCommand(), newStartCommand(), newAttachCommand(), newCancelCommand(), newCheckCommand(),
+		newParseCommand(), newRshCommand(), newSuperviseCommand(), newVersionCommand())
+	return root
+}
+
+// usageError says that the command line or the job is wrong.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// arguments makes a wrong number of arguments a usageError.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w; see ocihpc-runner %s --help", err, cmd.Name())}
+		}
+		return nil
+	}
+}
+
+// statusOf prints an error and gives the program's exit status.
+func statusOf(err error) int {
+	var code exitCode
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	_, _ = fmt.Fprintf(os.Stderr, "ocihpc-runner: %v\n", err) // there is nobody else to tell
+	if errors.As(err, &usage) {
+		return jobdir.StatusUsage
+	}
+	return jobdir.StatusCouldNotRun
+}
+
+// oneOf makes a value that is none of the allowed ones a usageError.
+func oneOf(flag, value string, allowed ...string) error {
+	for _, a := range allowed {
+		if value == a {
+			return nil
+		}
+	}
+	return usageError{fmt.Errorf("--%s is one of %v, not %q", flag, allowed, value)}
+}

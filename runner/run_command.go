@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/jobdir"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/phase"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/progress"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/report"
+)
+
+func newRunCommand() *cobra.Command {
+	var dir, output string
+	cmd := &cobra.Command{
+		Use:   "run JOB.json",
+		Short: "Work on a job in the foreground",
+		Long: `Work on a job in the foreground, on the first node of the job: reach the other nodes, check all, run nccl-tests
+on each node alone and over all nodes, and judge the results. Progress goes to stderr, the result to stdout.
+
+The job directory, ~/.ocihpc/jobs/KEY unless --dir says otherwise, must hold id_ed25519, a private key that
+logs in to the other nodes; it is removed at the end. The directory receives events.ndjson, result.json, the raw
+output of every run (*.log), and at the very end the exit status (exit).
+
+Exit status:
+  0   the verdict is pass, possibly with warnings
+  1   the job ran, and the verdict is fail
+  2   the job could not be run, was cancelled, or ran out of time: there is no verdict
+  64  wrong usage, or the job is invalid`,
+		Example: `  ocihpc-runner run job.json --dir ./job
+  ocihpc-runner run job.json --output json | jq .outcome
+
+A small job:
+  {"version": 1, "ssh": {"user": "opc", "port": 22}, "timeout_seconds": 3600,
+   "nodes": [{"name": "gpu-1", "address": "10.0.1.2", "host_key": ""},
+             {"name": "gpu-2", "address": "10.0.1.3", "host_key": "ssh-ed25519 AAAA..."}],
+   "checks": {"cloud_init_wait_seconds": 600},
+   "benchmark": {"collective": "all_reduce", "min_size_bytes": 1048576, "max_size_bytes": 1073741824,
+                 "step_factor": 2, "iterations": 20, "warmup_iterations": 5, "timeout_seconds": 900,
+                 "expect": {"min_busbw_gb_per_s": 150}, "expect_per_node": {}}}`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("output", output, "text", "json"); err != nil {
+				return err
+			}
+			result, err := runJob(cmd.Context(), args[0], dir, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			if err := printResult(cmd.OutOrStdout(), output, result); err != nil {
+				return fmt.Errorf("print the result: %w", err)
+			}
+			if status := jobdir.StatusOf(result.Outcome); status != jobdir.StatusPass {
+				return exitCode(status)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "job `directory` (default ~/.ocihpc/jobs/KEY)")
+	cmd.Flags().StringVar(&output, "output", "text", "`format` of the result: text or json")
+	return cmd
+}
+
+// runJob works on the job in a file, and shows how it goes.
+func runJob(ctx context.Context, file, directory string, stderr io.Writer) (job.Result, error) {
+	j, err := jobdir.ReadJob(file)
+	if err != nil {
+		return job.Result{}, usageError{err}
+	}
+	dir, err := directoryOf(j, directory)
+	if err != nil {
+		return job.Result{}, err
+	}
+	runner, err := os.Executable()
+	if err != nil {
+		return job.Result{}, fmt.Errorf("find this program: %w", err)
+	}
+	w, err := jobdir.Begin(dir, j)
+	if err != nil {
+		return job.Result{}, err
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	printer := newPrinter(stderr)
+	result := phase.Execute(ctx, phase.Config{
+		Job: j, Dir: dir, Runner: runner,
+		Emit: func(e job.Event) {
+			if err := w.Append(e); err != nil { // the job is worth more than its events
+				_, _ = fmt.Fprintf(stderr, "ocihpc-runner: %v\n", err)
+			}
+			printer.Handle(e)
+		},
+	})
+	return result, w.End(result)
+}
+
+func directoryOf(j job.Job, directory string) (job.Dir, error) {
+	if directory == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", usageError{fmt.Errorf("no home directory (%w): name a job directory by --dir", err)}
+		}
+		directory = filepath.Join(home, string(job.DirOf(j.Key())))
+	}
+	return jobdir.Open(directory)
+}
+
+// untilSignal gives a context that a signal cancels; a second signal ends the program.
+func untilSignal(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case <-signals:
+			cancel(phase.ErrCancelled)
+			signal.Stop(signals)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// newPrinter draws live on a terminal. NO_COLOR is as in no-color.org.
+func newPrinter(to io.Writer) *progress.Printer {
+	file, ok := to.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" { // #nosec G115 -- a descriptor
+		return progress.Plain(to)
+	}
+	width := func() int {
+		columns, _, err := term.GetSize(int(file.Fd())) // #nosec G115 -- a descriptor
+		if err != nil || columns < 1 {
+			return 80
+		}
+		return columns
+	}
+	return progress.Live(to, width, os.Getenv("NO_COLOR") == "")
+}
+
+func printResult(w io.Writer, output string, result job.Result) error {
+	if output == "text" {
+		return report.Table(w, result)
+	}
+	return printJSON(w, result)
+}
+
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
