@@ -5,6 +5,7 @@ package oci
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,10 +26,7 @@ func TestWaiterSlowsDown(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, pause := range pauses[1:] {
-			limit := DefaultWaiter.Max
-			if i < 8 {
-				limit = min(limit, time.Duration(float64(DefaultWaiter.First)*pow(1.5, i)))
-			}
+			limit := time.Duration(min(float64(DefaultWaiter.Max), float64(DefaultWaiter.First)*math.Pow(1.5, float64(i))))
 			if pause > limit || pause < limit/2-time.Millisecond {
 				t.Errorf("pause %d is %v, want between half of %v and all of it", i, pause, limit)
 			}
@@ -37,14 +35,6 @@ func TestWaiterSlowsDown(t *testing.T) {
 			t.Errorf("%d looks in ten minutes", len(pauses))
 		}
 	})
-}
-
-func pow(base float64, exponent int) float64 {
-	result := 1.0
-	for range exponent {
-		result *= base
-	}
-	return result
 }
 
 func TestWaiterToleratesAFewFaults(t *testing.T) {
