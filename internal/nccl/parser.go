@@ -105,6 +105,9 @@ type tagged struct{ tag, text string }
 // each piece of output that it gets, and a piece may end within a line, even within a word.
 func cutTags(line string) []tagged {
 	line = line[len(timeTag.FindString(line)):]
+	if !strings.Contains(line, "]<std") { // the expression below is slow
+		return cutLineTag(line)
+	}
 	if tags := mpirunTag.FindAllStringSubmatchIndex(line, -1); tags != nil {
 		parts := []tagged{{"", line[:tags[0][0]]}}
 		for i, at := range tags {
@@ -121,6 +124,11 @@ func cutTags(line string) []tagged {
 		}
 		return parts
 	}
+	return cutLineTag(line)
+}
+
+// cutLineTag takes off a prefix that stands only at the beginning of lines.
+func cutLineTag(line string) []tagged {
 	if m := srunTag.FindString(line); m != "" {
 		return []tagged{{m, line[len(m):]}}
 	}

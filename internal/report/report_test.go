@@ -196,8 +196,10 @@ func poison(v reflect.Value, text string) {
 func TestNothingFromNodesIsMarkup(t *testing.T) {
 	t.Parallel()
 	for _, evil := range []string{`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'</style></title><svg onload=alert(1)>`, "</pre>\x00\x1b[2J", `{{.}}`, `javascript:alert(1)`} {
-		for name := range samples() {
-			result := samples()[name]
+		for name, result := range samples() {
+			if name == "crowd" { // more of the same
+				continue
+			}
 			scopes := make([]job.Scope, len(result.Runs))
 			for i, run := range result.Runs {
 				scopes[i] = run.Scope

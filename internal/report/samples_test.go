@@ -92,7 +92,7 @@ func samples() map[string]job.Result {
 	broken.Nodes[1].Facts, broken.Nodes[1].Checks = nil, nil
 	broken.Runs = nil
 
-	crowd := sampleResult(32, "NVIDIA A100-SXM4-40GB")
+	crowd := sampleResult(16, "NVIDIA A100-SXM4-40GB")
 
 	return map[string]job.Result{"good": good, "lab": lab, "slow": slow, "broken": broken, "crowd": crowd, "empty": {}}
 }
