@@ -26,7 +26,7 @@ import (
 )
 
 // start starts a lab for a test. Only a machine that cannot have namespaces at all skips it.
-func start(t *testing.T, cfg lab.Config) *lab.Lab {
+func start(t testing.TB, cfg lab.Config) *lab.Lab {
 	t.Helper()
 	began := time.Now()
 	l, err := lab.Start(t.Context(), cfg)
@@ -50,7 +50,7 @@ func start(t *testing.T, cfg lab.Config) *lab.Lab {
 }
 
 // cluster launches a cluster network of BM.GPU4.8 with the real SDK and waits until it is RUNNING.
-func cluster(t *testing.T, info lab.Info, size int, userData string) (id string, instances []core.InstanceSummary) {
+func cluster(t testing.TB, info lab.Info, size int, userData string) (id string, instances []core.InstanceSummary) {
 	t.Helper()
 	client := management(t, info)
 	ctx := t.Context()
@@ -99,7 +99,7 @@ func cluster(t *testing.T, info lab.Info, size int, userData string) (id string,
 	return *created.Id, list.Items
 }
 
-func management(t *testing.T, info lab.Info) core.ComputeManagementClient {
+func management(t testing.TB, info lab.Info) core.ComputeManagementClient {
 	t.Helper()
 	provider, err := common.ConfigurationProviderFromFile(info.ConfigFile, "")
 	if err != nil {
@@ -114,7 +114,7 @@ func management(t *testing.T, info lab.Info) core.ComputeManagementClient {
 }
 
 // waitFor polls a condition until the test's own deadline.
-func waitFor(t *testing.T, what string, condition func() bool) {
+func waitFor(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -127,7 +127,7 @@ func waitFor(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-func mustExec(t *testing.T, l *lab.Lab, host string, argv ...string) string {
+func mustExec(t testing.TB, l *lab.Lab, host string, argv ...string) string {
 	t.Helper()
 	out, err := l.Exec(t.Context(), host, argv...)
 	if err != nil {
@@ -289,6 +289,44 @@ func TestHosts(t *testing.T) {
 			t.Errorf("want 8 lab GPUs:\n%s", listed)
 		}
 	})
+	t.Run("host key changes", func(t *testing.T) {
+		bastion, config := dial(t, l.Info)
+		mustExec(t, l, b, "sh", "-c", "rm /etc/ssh/ssh_host_ed25519_key* && ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key && systemctl restart sshd")
+		changed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(mustExec(t, l, b, "cat", "/etc/ssh/ssh_host_ed25519_key.pub")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := mustExec(t, l, b, "hostname", "-i")
+		waitFor(t, "sshd to show its new key", func() bool {
+			tunnel, err := bastion.DialContext(t.Context(), "tcp", net.JoinHostPort(other, "22"))
+			if err != nil {
+				return false // sshd is between its two lives
+			}
+			defer func() { _ = tunnel.Close() }()
+			strict := *config
+			strict.HostKeyCallback = ssh.FixedHostKey(changed)
+			_, _, _, err = ssh.NewClientConn(tunnel, other, &strict)
+			return err == nil
+		})
+	})
+	t.Run("machine shows nothing of the lab", func(t *testing.T) {
+		mounts, err := os.ReadFile("/proc/self/mountinfo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(mounts), "/tmp/hosts") {
+			t.Errorf("mounts:\n%s", mounts)
+		}
+		interfaces, err := net.Interfaces()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range interfaces {
+			if strings.HasPrefix(i.Name, "subnet") || i.Name == "v0" {
+				t.Errorf("interface %s of the lab is the machine's", i.Name)
+			}
+		}
+	})
 	t.Run("machine is hidden", func(t *testing.T) {
 		for _, path := range []string{l.Info.Dir, "/etc/ssh/ssh_host_rsa_key", "/root/.bashrc"} {
 			if _, err := l.Exec(t.Context(), a, "test", "!", "-e", path); err != nil {
@@ -346,7 +384,7 @@ func testMPI(t *testing.T, l *lab.Lab, ids []string) {
 	}
 	began := time.Now()
 	out := mustExec(t, l, ids[0], "runuser", "-u", "opc", "--", "mpirun", "--mca", "plm_rsh_args", "-o StrictHostKeyChecking=accept-new",
-		"-np", "16", "--host", strings.Join(names, ","), "/opt/oci-hpc/nccl-test/build/all_reduce_perf", "-b", "8", "-e", "1M", "-f", "2", "-n", "2", "-w", "1")
+		"-np", "16", "--host", strings.Join(names, ","), "/opt/oci-hpc/nccl-test/build/all_reduce_perf", "-b", "8", "-e", "64K", "-f", "2", "-n", "2", "-w", "1")
 	t.Logf("16 ranks on 2 hosts in %s:\n%s", time.Since(began).Round(time.Millisecond), out)
 	if !strings.Contains(out, "Out of bounds values : 0 OK") || strings.Count(out, "lab") < 16 {
 		t.Errorf("unexpected output")
@@ -450,12 +488,14 @@ func TestPlainUser(t *testing.T) {
 	}
 	files := t.TempDir()
 	for name, line := range map[string]string{
-		"passwd": "root:x:0:0:root:/root:/bin/sh\nlabuser:x:54321:54321::/tmp:/bin/sh\n",
-		"group":  "root:x:0:\nlabuser:x:54321:\n",
-		"subuid": "labuser:600000:65536\n",
-		"subgid": "labuser:600000:65536\n",
+		"passwd": "labuser:x:54321:54321::/tmp:/bin/sh\n", "group": "labuser:x:54321:\n",
+		"subuid": "labuser:600000:65536\n", "subgid": "labuser:600000:65536\n",
 	} {
-		if err := os.WriteFile(filepath.Join(files, name), []byte(line), 0o644); err != nil { //nolint:gosec // as in /etc
+		machine, err := os.ReadFile(filepath.Join("/etc", name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(files, name), append(machine, line...), 0o644); err != nil { //nolint:gosec // as in /etc
 			t.Fatal(err)
 		}
 	}
@@ -474,6 +514,28 @@ exec setpriv --reuid=54321 --regid=54321 --clear-groups --inh-caps=-all \
 	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", binary, files)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestHosts") {
-		t.Errorf("%v:\n%s", err, out)
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	t.Logf("as a plain user:\n%s", out)
+}
+
+// BenchmarkBoot measures hosts from the API call to RUNNING and to the end of cloud-init on all of them.
+func BenchmarkBoot(b *testing.B) {
+	for _, size := range []int{1, 16, 64} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			for b.Loop() {
+				l := start(b, lab.Config{})
+				began := time.Now()
+				_, instances := cluster(b, l.Info, size, userData)
+				b.ReportMetric(time.Since(began).Seconds(), "s/running")
+				for _, instance := range instances {
+					mustExec(b, l, *instance.Id, "sh", "-c", "until [ -e /run/cloud-init/result.json ]; do sleep 0.1; done")
+				}
+				b.ReportMetric(time.Since(began).Seconds(), "s/cloud-init")
+				if err := l.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
 )
 
 // programs that hosts run, and the Debian packages that have them.
@@ -21,11 +19,11 @@ var programs = []struct{ name, aptPackage string }{
 	{"mpicc", "libopenmpi-dev"},
 }
 
-// checkPrograms names everything that is missing at once.
-func checkPrograms() error {
+// checkPrograms names at once everything that is missing from the directories of path.
+func checkPrograms(path string) error {
 	var missing, packages []string
 	for _, program := range programs {
-		if !slices.ContainsFunc(filepath.SplitList(hostinit.Path), func(dir string) bool {
+		if !slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
 			info, err := os.Stat(filepath.Join(dir, program.name))
 			return err == nil && !info.IsDir()
 		}) {

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
 )
 
 // Lab is a running lab.
@@ -65,7 +66,7 @@ func Start(ctx context.Context, cfg Config) (*Lab, error) {
 		return nil, fmt.Errorf("start the lab: host mode %q is unknown; choose %q or %q", cfg.Hosts, HostsLinux, HostsNone)
 	}
 	if cfg.Hosts == HostsLinux {
-		if err := checkPrograms(); err != nil {
+		if err := checkPrograms(hostinit.Path); err != nil {
 			return nil, err
 		}
 	}

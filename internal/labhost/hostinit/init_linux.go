@@ -59,6 +59,8 @@ func run() error {
 	return nil
 }
 
+const sshdLog = "/var/log/sshd.log"
+
 // boot returns when sshd answers.
 func boot(cfg Config, children *reaper) error {
 	if err := makeRoot(cfg); err != nil {
@@ -70,7 +72,7 @@ func boot(cfg Config, children *reaper) error {
 	if err := configureNetwork(cfg); err != nil {
 		return err
 	}
-	console, err := os.OpenFile("/var/log/sshd.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	console, err := os.OpenFile(sshdLog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open sshd's log: %w", err)
 	}
@@ -112,7 +114,8 @@ func waitForPort(address string, server *child) error {
 		}
 		select {
 		case <-server.done:
-			return fmt.Errorf("sshd ended with status %d; see its messages in /var/log/sshd.log of the host", server.exitStatus())
+			messages, err := os.ReadFile(sshdLog)
+			return errors.Join(fmt.Errorf("sshd ended with status %d: %s", server.exitStatus(), messages), err)
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
