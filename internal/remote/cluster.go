@@ -87,43 +87,40 @@ func (c *cluster) connect(ctx context.Context) error {
 	if _, err := c.throughBastion(ctx); err != nil { // its failure is one error, not one a node
 		return err
 	}
-	return c.each(ctx, func(ctx context.Context, i int) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	return c.each(func(i int) error {
 		_, err := c.client(ctx, i)
+		if isHopeless(err) {
+			stop(errOtherNode)
+		}
+		if errors.Is(err, errOtherNode) {
+			return nil // the other node's error says it all
+		}
 		return err
 	})
 }
 
-// each works on all nodes, some at a time. A host key that changed or a mistake in the configuration ends the
-// rest; otherwise the error tells of every node that failed.
-func (c *cluster) each(ctx context.Context, work func(ctx context.Context, i int) error) error {
+var errOtherNode = errors.New("another node can never be reached")
+
+// each works on all nodes, some at a time. The error tells of every node that failed.
+func (c *cluster) each(work func(i int) error) error {
 	limit := c.access.Limit
 	if limit == 0 {
 		limit = 32
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	failures := make([]error, len(c.nodes))
 	var group errgroup.Group
 	group.SetLimit(limit)
 	for i := range c.nodes {
 		group.Go(func() error {
-			err := work(ctx, i)
-			switch {
-			case errors.Is(err, errOtherNode):
-			case isHopeless(err):
-				cancel(errOtherNode)
-				fallthrough
-			default:
-				failures[i] = err
-			}
+			failures[i] = work(i)
 			return nil
 		})
 	}
 	_ = group.Wait() // failures holds the errors
 	return errors.Join(failures...)
 }
-
-var errOtherNode = errors.New("another node failed for good")
 
 // client gives the connection to a node: the one there is, or a new one once the node can be reached.
 func (c *cluster) client(ctx context.Context, i int) (*Client, error) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
@@ -16,7 +17,7 @@ import (
 )
 
 // cleanupLimit bounds taking the job's keys away.
-const cleanupLimit = time.Minute
+const cleanupLimit = 30 * time.Second
 
 // Outcome is what came of [Execute], as far as it got.
 type Outcome struct {
@@ -56,7 +57,7 @@ func Execute(ctx context.Context, access Access, j job.Job, runners Runners, onE
 
 	err = r.execute(ctx)
 	outcome.Result, outcome.Reused = r.result, r.reused
-	if ctx.Err() == nil && (err == nil || r.started || r.freshKey) { // else a job may need its key
+	if r.keyIsDone(ctx, err) {
 		outcome.CleanupErr = r.removeKeys(ctx)
 	}
 	return outcome, err
@@ -96,7 +97,7 @@ type execution struct {
 	onEvent func(job.Event)
 
 	freshKey bool // the job's key was made by this call
-	started  bool // the head node knows of the job
+	asked    bool // the head node was asked to start the job
 	reused   bool
 	result   *job.Result
 }
@@ -138,10 +139,11 @@ func (r *execution) installKeys(ctx context.Context) error {
 		}
 		var public ssh.PublicKey
 		var fresh bool
-		if public, fresh, err = ensureKeyPair(ctx, client, r.dir); err != nil {
+		public, fresh, err = ensureKeyPair(ctx, client, r.dir)
+		r.freshKey = r.freshKey || fresh
+		if err != nil {
 			return err
 		}
-		r.freshKey = r.freshKey || fresh
 		limit := time.Duration(r.job.TimeoutSeconds) * time.Second
 		line = authorizedLine(public, r.key, from, time.Now().Add(limit))
 		return nil
@@ -153,9 +155,21 @@ func (r *execution) installKeys(ctx context.Context) error {
 }
 
 func (r *execution) authorizeAll(ctx context.Context, line string) error {
-	return r.cluster.each(ctx, func(ctx context.Context, i int) error {
+	return r.cluster.each(func(i int) error {
 		return r.cluster.on(ctx, i, func(client *Client) error { return authorize(ctx, client, r.key, line) })
 	})
+}
+
+// keyIsDone says whether nothing can need the job's key any more after this call, which ended with err.
+func (r *execution) keyIsDone(ctx context.Context, err error) bool {
+	switch {
+	case err == nil:
+		return true
+	case r.asked: // the job may be running; when the caller is interrupted, it is to go on
+		return ctx.Err() == nil
+	default: // a key that was there before may be that of a running job
+		return r.freshKey
+	}
 }
 
 // removeKeys takes the job's key away, from the head node and from every node. It has a little time of its own
@@ -184,14 +198,15 @@ func (r *execution) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	attempts := 0
+	lost := false
 	return r.cluster.on(ctx, head, func(client *Client) error {
 		if err := client.write(ctx, r.dir.Job(), text); err != nil {
 			return err
 		}
-		attempts++ // from here on a lost connection leaves it open whether we started it
+		r.asked = true
 		out, err := client.Output(ctx, r.command("start"))
 		if err != nil {
+			lost = true // it stays open whether this attempt started the job
 			return err
 		}
 		var answer struct {
@@ -200,8 +215,7 @@ func (r *execution) start(ctx context.Context) error {
 		if err := json.Unmarshal(out, &answer); err != nil {
 			return fmt.Errorf("the runner's answer %.200q is no JSON: %w", out, err)
 		}
-		r.started = true
-		r.reused = attempts == 1 && answer.State != "started"
+		r.reused = !lost && answer.State != "started"
 		return nil
 	})
 }
@@ -211,7 +225,7 @@ func (r *execution) follow(ctx context.Context) error {
 	stream := &eventStream{handle: r.handle}
 	return r.cluster.on(ctx, head, func(client *Client) error {
 		stream.restart()
-		return client.Run(ctx, Command{Line: r.command("attach", "--from", fmt.Sprint(stream.consumed)), Stdout: stream})
+		return client.Run(ctx, Command{Line: r.command("attach", "--from", strconv.FormatInt(stream.consumed, 10)), Stdout: stream})
 	})
 }
 

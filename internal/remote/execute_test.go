@@ -330,6 +330,31 @@ func TestExecuteInterrupted(t *testing.T) {
 	s.clean(outcome)
 }
 
+// An interrupt before the job was started takes the key away again.
+func TestExecuteInterruptedBeforeStart(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, 2)
+	slow := sshdtest.Start(t, []ssh.PublicKey{s.access.Signers[0].PublicKey()},
+		`ForceCommand cd; while [ -e hold ]; do sleep 0.01; done; eval "$SSH_ORIGINAL_COMMAND"`)
+	s.nodes[1], s.job.Nodes[1].Address = slow, slow.Address
+	hold := filepath.Join(slow.Home, "hold")
+	if err := os.WriteFile(hold, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	end := s.execute(ctx)
+	eventually(t, "the key on the head node", func() bool { return s.jobKeys() == 1 })
+	cancel()
+	if err := os.Remove(hold); err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := end()
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v", err)
+	}
+	s.clean(outcome)
+}
+
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, 2)
@@ -407,7 +432,7 @@ func TestExecuteUnreachable(t *testing.T) {
 // A node that is gone when the key is to be removed is told of, and does not fail the job.
 func TestExecuteCleanupFails(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, 2)
+	s := newStage(t, 3)
 	end := s.execute(t.Context())
 	s.running()
 	s.nodes[1].Stop()
@@ -416,8 +441,11 @@ func TestExecuteCleanupFails(t *testing.T) {
 	s.finish()
 	outcome, err := end()
 	var changed *HostKeyError
-	if err != nil || outcome.Result == nil || !errors.As(outcome.CleanupErr, &changed) {
+	if err != nil || outcome.Result == nil || !errors.As(outcome.CleanupErr, &changed) || changed.Name != "gpu-1" {
 		t.Errorf("%+v, %v", outcome, err)
+	}
+	if s.jobKeys() != 1 {
+		t.Errorf("%d keys are left, not only that of the node that is gone", s.jobKeys())
 	}
 }
 

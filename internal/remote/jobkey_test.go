@@ -240,7 +240,7 @@ func TestEnsureKeyPair(t *testing.T) {
 	if err != nil || marshalKey(signer.PublicKey()) != marshalKey(public) {
 		t.Errorf("the files are no pair: %v", err)
 	}
-	derived, err := exec.CommandContext(t.Context(), "ssh-keygen", "-y", "-f", private).Output() //nolint:gosec // a test
+	derived, err := exec.CommandContext(t.Context(), "ssh-keygen", "-y", "-f", private).Output()
 	if err != nil || !strings.HasPrefix(string(derived), marshalKey(public)) {
 		t.Errorf("OpenSSH reads %q: %v", derived, err)
 	}
@@ -266,7 +266,7 @@ func TestOwnAddresses(t *testing.T) {
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path) //nolint:gosec // a test's
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ var port = sync.OnceValues(func() (int, error) {
 
 // Addresses are 127.x.y.1 and on, with x and y by chance, so that test programs do not meet.
 var (
-	network = fmt.Sprintf("127.%d.%d.", 1+rand.N(254), rand.N(256))
+	network = fmt.Sprintf("127.%d.%d.", 1+rand.N(254), rand.N(256)) //nolint:gosec // no secret
 	hosts   atomic.Int32
 )
 
@@ -100,7 +100,7 @@ func (h *Host) NewHostKey(kind string) {
 	h.t.Helper()
 	file := filepath.Join(h.dir, "host_key")
 	_ = os.Remove(file)
-	out, err := exec.CommandContext(h.t.Context(), "ssh-keygen", "-q", "-t", kind, "-N", "", "-f", file).CombinedOutput() //nolint:gosec // a test
+	out, err := exec.CommandContext(h.t.Context(), "ssh-keygen", "-q", "-t", kind, "-N", "", "-f", file).CombinedOutput()
 	if err != nil {
 		h.t.Fatalf("ssh-keygen: %v: %s", err, out)
 	}
@@ -132,7 +132,7 @@ func (h *Host) Start() {
 	}, h.options...)
 	file := filepath.Join(h.dir, "sshd_config")
 	check(h.t, os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o600))
-	cmd := exec.Command(sshd, "-D", "-f", file, "-E", filepath.Join(h.dir, "log")) //nolint:gosec,noctx // ended by Stop
+	cmd := exec.Command(sshd, "-D", "-f", file, "-E", filepath.Join(h.dir, "log")) //nolint:noctx // ended by Stop
 	check(h.t, cmd.Start())
 	h.running = cmd
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
