@@ -8,6 +8,7 @@ import (
 	"crypto/ed25519"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -35,6 +36,7 @@ type Host struct {
 	dir     string
 	options []string
 	running *exec.Cmd
+	alive   io.Closer
 }
 
 // port is free on this machine's loopback.
@@ -132,7 +134,11 @@ func (h *Host) Start() {
 	}, h.options...)
 	file := filepath.Join(h.dir, "sshd_config")
 	check(h.t, os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o600))
-	cmd := exec.Command(sshd, "-D", "-f", file, "-E", filepath.Join(h.dir, "log")) //nolint:noctx // ended by Stop
+	// The shell ends sshd when its stdin ends, which it does however this program ends.
+	cmd := exec.Command("sh", "-c", `"$@" & read -r _; kill $!; wait $!`, "sh", //nolint:noctx // ended by Stop
+		sshd, "-D", "-f", file, "-E", filepath.Join(h.dir, "log"))
+	h.alive, err = cmd.StdinPipe()
+	check(h.t, err)
 	check(h.t, cmd.Start())
 	h.running = cmd
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -152,8 +158,8 @@ func (h *Host) Stop() {
 	if h.running == nil {
 		return
 	}
-	_ = h.running.Process.Kill()
-	_ = h.running.Wait() // killed
+	_ = h.alive.Close()
+	_ = h.running.Wait() // its status is that of being ended
 	h.running = nil
 }
 
