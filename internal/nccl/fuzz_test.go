@@ -119,7 +119,7 @@ func FuzzDamage(f *testing.F) {
 // Every single cut of every passing log, which fuzzing might miss.
 func TestNoPrefixPasses(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"v2.16.8.cycles", "v2.19.6.stamps", "v2.19.6.report.json"} {
+	for _, name := range []string{"v2.16.8.one", "v2.19.6.report.json"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := readLog(t, name)

@@ -26,6 +26,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"cells":   cells,
 	"wrongIn": func(h *job.Placement) bool { return h != nil && h.WrongResults != nil && *h.WrongResults > 0 },
 	"word":    outcomeWord,
+	"reason":  reason,
 	"join":    strings.Join,
 	"spaced":  func(name string) string { return strings.ReplaceAll(name, "_", " ") },
 	"title":   func(o job.Outcome) string { return strings.ToUpper(verdictWord(o)[:1]) + verdictWord(o)[1:] },

@@ -185,14 +185,18 @@ func (p *printer) failure(f *job.Failure) {
 	if f == nil {
 		return
 	}
-	where := ""
-	if f.Node != "" {
-		where = f.Node + ": "
-	}
-	p.line("Reason      %s%s", where, f.Message)
+	p.line("Reason      %s", reason(f))
 	if f.Advice != "" {
 		p.line("Advice      %s", f.Advice)
 	}
+}
+
+// reason is a failure's message with its node, unless the message names it already.
+func reason(f *job.Failure) string {
+	if strings.Contains(f.Message, f.Node) {
+		return f.Message
+	}
+	return f.Node + ": " + f.Message
 }
 
 // title says what a report is of.
