@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -24,6 +25,7 @@ import (
 
 func newRunCommand() *cobra.Command {
 	var dir, output string
+	var connectTimeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "run JOB.json",
 		Short: "Work on a job in the foreground",
@@ -55,7 +57,7 @@ A small job:
 			if err := oneOf("output", output, "text", "json"); err != nil {
 				return err
 			}
-			result, err := runJob(cmd.Context(), args[0], dir, cmd.ErrOrStderr())
+			result, err := runJob(cmd.Context(), args[0], dir, connectTimeout, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -69,12 +71,14 @@ A small job:
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "job `directory` (default ~/.ocihpc/jobs/KEY)")
+	// Whoever sent the job to the head node has reached every node a moment ago.
+	cmd.Flags().DurationVar(&connectTimeout, "connect-timeout", time.Minute, "`time` to wait for nodes that cannot be reached at once")
 	cmd.Flags().StringVar(&output, "output", "text", "`format` of the result: text or json")
 	return cmd
 }
 
 // runJob works on the job in a file, and shows how it goes.
-func runJob(ctx context.Context, file, directory string, stderr io.Writer) (job.Result, error) {
+func runJob(ctx context.Context, file, directory string, connectTimeout time.Duration, stderr io.Writer) (job.Result, error) {
 	j, err := jobdir.ReadJob(file)
 	if err != nil {
 		return job.Result{}, usageError{err}
@@ -95,7 +99,7 @@ func runJob(ctx context.Context, file, directory string, stderr io.Writer) (job.
 	defer stop()
 	printer := newPrinter(stderr)
 	result := phase.Execute(ctx, phase.Config{
-		Job: j, Dir: dir, Runner: runner,
+		Job: j, Dir: dir, Runner: runner, ConnectTimeout: connectTimeout,
 		Emit: func(e job.Event) {
 			if err := w.Append(e); err != nil { // the job is worth more than its events
 				_, _ = fmt.Fprintf(stderr, "ocihpc-runner: %v\n", err)

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sync/errgroup"
@@ -21,9 +20,6 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote"
 )
-
-// defaultConnectTimeout is short: whoever sent the job has reached every node a moment ago.
-const defaultConnectTimeout = time.Minute
 
 // connect reaches every node but the head node, where it runs, and puts the runner there. A node that
 // cannot be reached does not keep the others from being checked.
@@ -61,7 +57,11 @@ func (p connect) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	return group.Wait()
+	_ = group.Wait() // every failure is with its node
+	if stop := p.unreachable(); stop != nil {
+		return remark{stop.Outcome, "not all nodes were reached"}
+	}
+	return nil
 }
 
 func (p connect) signer() (ssh.Signer, error) {
@@ -98,11 +98,7 @@ func (p connect) self() (remote.Runners, error) {
 }
 
 func (p connect) reach(ctx context.Context, n *nodeWork, signer ssh.Signer, self remote.Runners) error {
-	limit := p.ConnectTimeout
-	if limit == 0 {
-		limit = defaultConnectTimeout
-	}
-	dialing, cancel := context.WithTimeout(ctx, limit)
+	dialing, cancel := context.WithTimeout(ctx, p.ConnectTimeout)
 	defer cancel()
 	client, err := remote.DialRetry(dialing, remote.Target{
 		Name: n.Name, Address: n.Address, Port: p.Job.SSH.Port, User: p.Job.SSH.User,

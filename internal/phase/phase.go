@@ -50,7 +50,7 @@ type Config struct {
 	Runner string
 	// Emit takes the events, one at a time.
 	Emit func(job.Event)
-	// ConnectTimeout bounds the wait for a node that cannot be reached at once; 0 means 1 minute.
+	// ConnectTimeout bounds the wait for a node that cannot be reached at once.
 	ConnectTimeout time.Duration
 }
 
@@ -115,10 +115,15 @@ func (w *work) runAll(ctx context.Context) *Stop {
 	return nil
 }
 
-// skipped is the error of a phase that has nothing to do; it says why.
-type skipped string
+// remark is the error of a phase that did not do all it could, for a reason that does not end the job.
+type remark struct {
+	outcome job.Outcome
+	message string
+}
 
-func (s skipped) Error() string { return "skipped: " + string(s) }
+func (r remark) Error() string { return r.message }
+
+func skipped(reason string) error { return remark{message: "skipped: " + reason} }
 
 // run runs one phase between its events.
 func (w *work) run(ctx context.Context, p Phase) error {
@@ -131,11 +136,12 @@ func (w *work) run(ctx context.Context, p Phase) error {
 		done.Outcome = job.Worse(done.Outcome, m.Outcome)
 	}
 	var stop *Stop
+	var said remark
 	switch {
 	case ctx.Err() != nil:
 		done.Outcome, done.Message = job.CouldNotRun, context.Cause(ctx).Error()
-	case errors.As(err, new(skipped)):
-		done.Outcome, done.Message, err = "", err.Error(), nil
+	case errors.As(err, &said):
+		done.Outcome, done.Message, err = said.outcome, said.message, nil
 	case errors.As(err, &stop):
 		done.Outcome, done.Message = stop.Outcome, stop.Failure.Message
 	case err != nil:

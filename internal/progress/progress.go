@@ -64,7 +64,7 @@ func (p *Printer) begin() {
 
 func (p *Printer) step(e job.Event) {
 	text := e.Message
-	if e.Node != "" {
+	if e.Node != "" && !strings.HasPrefix(text, e.Node) {
 		text = e.Node + ": " + text
 	}
 	if e.Total > 0 {
