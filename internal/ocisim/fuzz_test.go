@@ -3,7 +3,6 @@
 package ocisim
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"errors"
@@ -43,7 +42,7 @@ func FuzzSignature(f *testing.F) {
 	f.Add(`Signature headers="",keyId="t/u/f"`)
 	f.Add("Bearer x")
 	f.Fuzz(func(t *testing.T, header string) {
-		r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set("Authorization", header)
 		r.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 		if _, err := ring.verify(r, nil, time.Now()); err == nil {

@@ -45,8 +45,7 @@ func (n *namer) ocid(kind string) string {
 
 // mac is in 02:00:17, where OCI's VNICs are.
 func (n *namer) mac() string {
-	b := n.rand.Uint32()
-	return fmt.Sprintf("02:00:17:%02x:%02x:%02x", byte(b), byte(b>>8), byte(b>>16))
+	return fmt.Sprintf("02:00:17:%02x:%02x:%02x", n.rand.IntN(256), n.rand.IntN(256), n.rand.IntN(256))
 }
 
 // member names a pool's instance.

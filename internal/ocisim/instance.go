@@ -34,7 +34,7 @@ func (i *instance) ending() bool {
 // hostOf tells the labs's hosts what they need to know.
 func (s *Server) hostOf(i *instance) Host {
 	return Host{
-		InstanceID: *i.Id, DisplayName: *i.DisplayName, Hostname: *i.vnic.HostnameLabel, Shape: *i.Instance.Shape,
+		InstanceID: *i.Id, DisplayName: *i.DisplayName, Hostname: *i.vnic.HostnameLabel, Shape: *i.Shape,
 		Region: s.cfg.Region, AvailabilityDomain: *i.AvailabilityDomain, FaultDomain: *i.FaultDomain,
 		CompartmentID: i.compartment(), TenancyID: s.cfg.TenancyID, ImageID: *i.ImageId, VnicID: *i.vnic.Id,
 		MAC: *i.vnic.MacAddress, PrivateIP: i.vnic.address, Subnet: i.vnic.subnet.cidr, Gateway: i.vnic.subnet.gateway(),

@@ -150,7 +150,7 @@ func (s *Server) populate(ctx context.Context, p *pool) {
 		s.empty(ctx, p)
 		return
 	}
-	s.update(ctx, func() { s.ready(p, full) })
+	s.update(ctx, func() { s.ready(p, full) }) //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
 }
 
 func (s *Server) getPool(q *request) (response, error) {
@@ -415,7 +415,7 @@ func (i *instance) summary() core.InstanceSummary {
 	return core.InstanceSummary{
 		Id: i.Id, AvailabilityDomain: i.AvailabilityDomain, CompartmentId: i.CompartmentId, InstanceConfigurationId: i.InstanceConfigurationId,
 		Region: i.Region, State: i.stateText(), TimeCreated: i.TimeCreated, DisplayName: i.DisplayName, FaultDomain: i.FaultDomain,
-		Shape: i.Instance.Shape, LoadBalancerBackends: []core.InstancePoolInstanceLoadBalancerBackend{},
+		Shape: i.Shape, LoadBalancerBackends: []core.InstancePoolInstanceLoadBalancerBackend{},
 	}
 }
 

@@ -100,11 +100,11 @@ func checkSimulated(d core.LaunchInstanceDetails) error {
 
 // launch makes an instance of a placed launch. The host is booted by [Server.boot].
 func (s *Server) launch(p placed) (*instance, error) {
-	common, err := convert[core.Instance](p.LaunchInstanceDetails)
+	asked, err := convert[core.Instance](p.LaunchInstanceDetails)
 	if err != nil {
 		return nil, fmt.Errorf("make instance of launch details: %w", err)
 	}
-	i := &instance{Instance: common, shape: p.shape}
+	i := &instance{Instance: asked, shape: p.shape}
 	i.Id, i.Region, i.TimeCreated = ptr(s.names.ocid("instance")), &s.cfg.Region, s.timestamp()
 	i.LifecycleState, i.ImageId, i.ShapeConfig = core.InstanceLifecycleStateProvisioning, p.image, shapeConfig(p)
 	i.LaunchMode = core.InstanceLaunchModeNative
@@ -153,7 +153,7 @@ func (s *Server) freeHosts(name string) (free int, limited bool) {
 		return 0, false
 	}
 	for _, i := range s.store.instances.all() {
-		if !i.gone() && *i.Instance.Shape == name {
+		if !i.gone() && *i.Shape == name {
 			free--
 		}
 	}

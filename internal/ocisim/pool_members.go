@@ -116,7 +116,7 @@ func (s *Server) fill(ctx context.Context, p *pool) bool {
 	defer s.abandon(w)
 	for {
 		var b batch
-		s.update(ctx, func() {
+		s.update(ctx, func() { //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
 			s.progress(w, p.running(), *p.Size)
 			b = s.launchBatch(p, w)
 		})
@@ -175,7 +175,7 @@ func (s *Server) resize(ctx context.Context, p *pool) {
 		s.endInPool(ctx, p, victims)
 	}
 	full := s.fill(ctx, p)
-	s.update(ctx, func() { s.ready(p, full) })
+	s.update(ctx, func() { s.ready(p, full) }) //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
 }
 
 // ready makes a pool RUNNING, unless a member has been terminated behind the back of its last launches.
@@ -224,7 +224,7 @@ func (s *Server) endInPool(ctx context.Context, p *pool, victims []*instance) {
 // end terminates instances, unless they are being terminated already, and waits.
 func (s *Server) end(ctx context.Context, instances ...*instance) {
 	var ended []<-chan struct{}
-	s.update(ctx, func() {
+	s.update(ctx, func() { //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
 		for _, i := range instances {
 			if !i.ending() {
 				s.terminate(i, nil)

@@ -73,9 +73,9 @@ func TestInstanceConfigurationValidation(t *testing.T) {
 			t.Parallel()
 			q := r.rawRequest(t, "POST", "/20160918/instanceConfigurations", c.body, nil)
 			must(t, common.DefaultRequestSigner(provider(t, apiKey())).Sign(q))
-			resp, text := do(t, q)
-			if resp.StatusCode != c.status || !strings.Contains(text, `"code":"`+c.code+`"`) || !strings.Contains(text, c.text) {
-				t.Fatalf("got %d %s, want %d %s that names %s", resp.StatusCode, text, c.status, c.code, c.text)
+			status, text := do(t, q)
+			if status != c.status || !strings.Contains(text, `"code":"`+c.code+`"`) || !strings.Contains(text, c.text) {
+				t.Fatalf("got %d %s, want %d %s that names %s", status, text, c.status, c.code, c.text)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestPagination(t *testing.T) {
 	const count = 130
 	created := r.createNetwork(t, count)
 	r.awaitNetwork(t, created.Id, core.ClusterNetworkLifecycleStateRunning)
-	list := func(limit *int, by core.ListClusterNetworkInstancesSortByEnum, order core.ListClusterNetworkInstancesSortOrderEnum) (names []string, pages int) {
+	list := func(t *testing.T, limit *int, by core.ListClusterNetworkInstancesSortByEnum, order core.ListClusterNetworkInstancesSortOrderEnum) (names []string, pages int) {
 		q := core.ListClusterNetworkInstancesRequest{ClusterNetworkId: created.Id, CompartmentId: common.String(compartmentID),
 			Limit: limit, SortBy: by, SortOrder: order}
 		for {
@@ -128,7 +128,7 @@ func TestPagination(t *testing.T) {
 			}
 		}
 	}
-	oldest, pages := list(common.Int(1000), "", core.ListClusterNetworkInstancesSortOrderAsc)
+	oldest, pages := list(t, common.Int(1000), "", core.ListClusterNetworkInstancesSortOrderAsc)
 	wantEqual(t, "pages", pages, 1)
 	wantEqual(t, "rows", len(oldest), count)
 	newest := slices.Clone(oldest)
@@ -150,7 +150,8 @@ func TestPagination(t *testing.T) {
 		"oldest first":             {order: core.ListClusterNetworkInstancesSortOrderAsc, limit: common.Int(26), pages: 5, want: oldest},
 	} {
 		t.Run(what, func(t *testing.T) {
-			names, pages := list(c.limit, c.by, c.order)
+			t.Parallel()
+			names, pages := list(t, c.limit, c.by, c.order)
 			wantEqual(t, "pages", pages, c.pages)
 			if !slices.Equal(names, c.want) {
 				t.Errorf("got %v, want %v", names, c.want)

@@ -122,8 +122,13 @@ func keyIDOf(t *testing.T, user string, key *rsa.PrivateKey) string {
 	return tenancyID + "/" + user + "/" + fingerprint
 }
 
+// connecting is held while clients are made: the SDK looks an unknown region up in globals without a lock.
+var connecting sync.Mutex
+
 func (r *region) connect(t *testing.T, p common.ConfigurationProvider) {
 	t.Helper()
+	connecting.Lock()
+	defer connecting.Unlock()
 	var err error
 	r.management, err = core.NewComputeManagementClientWithConfigurationProvider(p)
 	must(t, err)

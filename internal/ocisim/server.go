@@ -37,7 +37,7 @@ type Server struct {
 	log         *slog.Logger
 	shapes      []offeredShape
 	started     *common.SDKTime
-	ctx         context.Context //nolint:containedctx // the life of the background jobs
+	ctx         context.Context // the life of the background jobs
 	stop        context.CancelFunc
 	background  sync.WaitGroup
 
