@@ -23,8 +23,8 @@ func (o Output) CheckSize() error {
 	if min(len(o.Base64), len(o.GzipBase64)) <= MaxUserDataBytes {
 		return nil
 	}
-	return fmt.Errorf("the cloud-config takes %d bytes of user_data, %d compressed; OCI takes %d. Biggest parts: %s. "+
-		"Put large files into Object Storage and fetch them with a command",
+	return fmt.Errorf("user_data would have %d bytes, %d compressed; OCI takes %d. Biggest parts: %s. "+
+		"Put large files into Object Storage and fetch them with runcmd",
 		len(o.Base64), len(o.GzipBase64), MaxUserDataBytes, o.biggestParts())
 }
 

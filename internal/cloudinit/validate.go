@@ -26,7 +26,8 @@ type Problem struct {
 // Key of a map in the path of a [Problem].
 type Key string
 
-func (p Problem) String() string {
+// Attribute is Path as people write it, such as nvme.mount_point or runcmd[0].
+func (p Problem) Attribute() string {
 	var at strings.Builder
 	for _, step := range p.Path {
 		switch step := step.(type) {
@@ -38,8 +39,10 @@ func (p Problem) String() string {
 			fmt.Fprintf(&at, ".%v", step)
 		}
 	}
-	return strings.TrimPrefix(at.String(), ".") + ": " + p.Message
+	return strings.TrimPrefix(at.String(), ".")
 }
+
+func (p Problem) String() string { return p.Attribute() + ": " + p.Message }
 
 var (
 	timezoneForm    = regexp.MustCompile(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
