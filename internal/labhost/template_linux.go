@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -208,10 +209,23 @@ func (l layers) buildGPUPrograms(ctx context.Context, nvidiaDevices []string) er
 		}
 	}
 	if len(nvidiaDevices) > 0 {
-		return nil
+		return l.linkNvidiaSMI()
 	}
 	if err := standin.Build(ctx, build); err != nil {
 		return err
 	}
 	return os.Rename(filepath.Join(build, standin.NvidiaSMI), filepath.Join(l.gpu, "usr/bin", standin.NvidiaSMI))
+}
+
+// linkNvidiaSMI makes the machine's own nvidia-smi known where it is in none of the usual directories, as
+// in containers.
+func (l layers) linkNvidiaSMI() error {
+	const container = "/usr/local/nvidia/bin/nvidia-smi"
+	if _, err := exec.LookPath(standin.NvidiaSMI); err == nil {
+		return nil
+	}
+	if _, err := os.Stat(container); err != nil {
+		return nil //nolint:nilerr // the machine keeps it elsewhere; its users know where
+	}
+	return os.Symlink(container, filepath.Join(l.gpu, "usr/bin", standin.NvidiaSMI))
 }

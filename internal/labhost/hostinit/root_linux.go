@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,7 @@ func makeRoot(cfg Config) error {
 			return err
 		}
 	}
-	for _, mount := range []func(Config) error{mountKernel, mountDMI, mountDev} {
+	for _, mount := range []func(Config) error{bindMachineMounts, mountKernel, mountDMI, mountDev} {
 		if err := mount(cfg); err != nil {
 			return err
 		}
@@ -47,6 +48,48 @@ func mountOverlay(cfg Config, overlay Overlay) error {
 		return fmt.Errorf("mount an overlay at /%s (%s): %w", overlay.Target, options, err)
 	}
 	return nil
+}
+
+// bindMachineMounts shows, read-only, what is mounted below the machine's directories that the host
+// shows: an overlay leaves it out. In containers these are the NVIDIA driver's files.
+func bindMachineMounts(cfg Config) error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return fmt.Errorf("read the machine's mounts: %w", err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || !slices.ContainsFunc(cfg.Overlays[1:], func(o Overlay) bool { return strings.HasPrefix(fields[1], "/"+o.Target+"/") }) {
+			continue
+		}
+		source := unescape(fields[1])
+		target := cfg.Root + source
+		if _, err := os.Stat(target); err != nil {
+			continue // hidden by another mount, or by the host's own files
+		}
+		if err := bind(source, target); err != nil {
+			return err
+		}
+		flags := uintptr(unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY)
+		for option := range strings.SplitSeq(fields[3], ",") {
+			flags |= keptFlags[option]
+		}
+		if err := unix.Mount("", target, "", flags, ""); err != nil {
+			return fmt.Errorf("make %s read-only: %w", source, err)
+		}
+	}
+	return nil
+}
+
+// keptFlags are mount options that a user namespace may not take away.
+var keptFlags = map[string]uintptr{
+	"nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC,
+	"noatime": unix.MS_NOATIME, "nodiratime": unix.MS_NODIRATIME, "relatime": unix.MS_RELATIME,
+}
+
+// unescape decodes a path as /proc/self/mounts has it.
+func unescape(path string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
 func mountNew(cfg Config, kind, target, options string, flags uintptr) error {
