@@ -211,8 +211,8 @@ func TestCloudInitConfigBadInput(t *testing.T) {
 			`is edited by the set-up of nvme.`},
 		"hidden file": {`shape = "generic"` + "\n" + `nvme = {}` + "\n" + `write_files = { "/mnt/localdisk/x" = { content = "" } }`,
 			`would be hidden by the file system that is mounted at /mnt/localdisk later.`},
-		"too large": {`shape = "generic"` + "\n" + `write_files = { "/etc/large" = { content = join("", [for i in range(1500) : sha256(i)]) } }`,
-			`Biggest parts: write_files["/etc/large"] (96010 bytes)`},
+		"too large": {`shape = "generic"` + "\n" + `write_files = { "/etc/large" = { content = join("", [for i in range(1000) : sha512(i)]) } }`,
+			`Biggest parts: write_files["/etc/large"] (128010 bytes)`},
 	}
 	for name, c := range cases {
 		for _, kind := range []string{"data", "resource"} {
@@ -238,7 +238,7 @@ func TestCloudInitConfigFitsOnlyCompressed(t *testing.T) {
 		Steps: []resource.TestStep{{
 			Config: cloudInitNode(`
 				shape       = "generic"
-				write_files = { "/etc/large" = { content = join("", [for i in range(40000) : "x"]) } }
+				write_files = { "/etc/large" = { content = join("", [for i in range(1000) : "one line that is repeated a thousand times\\n"]) } }
 			`),
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(cloudInitResource, tfjsonpath.New("size_bytes"), between(32_001, 1<<40)),

@@ -369,12 +369,16 @@ func matrix(t testing.TB) map[string]string {
 	names := map[string]string{}
 	for _, shapeName := range append(shape.Names(), Generic) {
 		s, _ := shape.Lookup(shapeName)
-		for set, config := range optionSets() {
+		sets := optionSets()
+		for _, set := range slices.Sorted(maps.Keys(sets)) {
+			config := sets[set]
 			if config.NVMe != nil && s.NVMeDevices.Usable() && s.NVMeDevices.V == 0 {
 				config.NVMe = nil
 			}
 			config.Shape = shapeName
-			names[render(t, config).Rendered] = shapeName + " " + set
+			if text := render(t, config).Rendered; names[text] == "" {
+				names[text] = shapeName + " " + set
+			}
 		}
 	}
 	texts := map[string]string{}
