@@ -119,9 +119,11 @@ func (p *ocihpcProvider) Configure(ctx context.Context, req provider.ConfigureRe
 func (p *ocihpcProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		NewGPUClusterResource,
+		NewCloudInitConfigResource,
+		NewNCCLBenchmarkResource,
 	}
 }
 
 func (p *ocihpcProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{}
+	return []func() datasource.DataSource{NewCloudInitConfigDataSource}
 }

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+)
+
+// Time limits of a job. The job's own limit is what is left of the resource's timeout.
+const (
+	defaultBenchmarkTimeout     = 60 * time.Minute
+	defaultRunTimeout           = 20 * time.Minute
+	defaultCloudInitWaitSeconds = 900
+)
+
+type ncclBenchmarkModel struct {
+	Nodes            []benchmarkNodeModel `tfsdk:"nodes"`
+	Shape            types.String         `tfsdk:"shape"`
+	SSH              sshModel             `tfsdk:"ssh"`
+	Collective       types.String         `tfsdk:"collective"`
+	MinSizeBytes     types.Int64          `tfsdk:"min_size_bytes"`
+	MaxSizeBytes     types.Int64          `tfsdk:"max_size_bytes"`
+	StepFactor       types.Int64          `tfsdk:"step_factor"`
+	Iterations       types.Int64          `tfsdk:"iterations"`
+	WarmupIterations types.Int64          `tfsdk:"warmup_iterations"`
+	DataType         types.String         `tfsdk:"data_type"`
+	RedOp            types.String         `tfsdk:"redop"`
+	GPUsPerNode      types.Int64          `tfsdk:"gpus_per_node"`
+	NCCLTestsDir     types.String         `tfsdk:"nccl_tests_dir"`
+	Environment      map[string]string    `tfsdk:"environment"`
+	Checks           *checksModel         `tfsdk:"checks"`
+	Expect           *expectationModel    `tfsdk:"expect"`
+	ExpectPerNode    *expectationModel    `tfsdk:"expect_per_node"`
+	OnFailure        types.String         `tfsdk:"on_failure"`
+	Triggers         map[string]string    `tfsdk:"triggers"`
+	ReportPath       types.String         `tfsdk:"report_path"`
+	Timeouts         timeouts.Value       `tfsdk:"timeouts"`
+
+	ID               types.String  `tfsdk:"id"`
+	Outcome          types.String  `tfsdk:"outcome"`
+	Failure          types.String  `tfsdk:"failure"`
+	MeasuredAt       types.String  `tfsdk:"measured_at"`
+	Ranks            types.Int64   `tfsdk:"ranks"`
+	Hosts            types.Int64   `tfsdk:"hosts"`
+	Wrong            types.Int64   `tfsdk:"wrong"`
+	PeakBusbwGBPerS  types.Float64 `tfsdk:"peak_busbw_gb_per_s"`
+	NCCLTestsVersion types.String  `tfsdk:"nccl_tests_version"`
+	Results          types.List    `tfsdk:"results"`
+	PerNode          types.List    `tfsdk:"per_node"`
+	HostKeys         types.Map     `tfsdk:"host_keys"`
+}
+
+type benchmarkNodeModel struct {
+	ID        types.String `tfsdk:"id"`
+	Hostname  types.String `tfsdk:"hostname"`
+	PrivateIP types.String `tfsdk:"private_ip"`
+}
+
+type sshModel struct {
+	User           types.String  `tfsdk:"user"`
+	Port           types.Int64   `tfsdk:"port"`
+	PrivateKeyPath types.String  `tfsdk:"private_key_path"`
+	Bastion        *bastionModel `tfsdk:"bastion"`
+}
+
+type bastionModel struct {
+	Host           types.String `tfsdk:"host"`
+	Port           types.Int64  `tfsdk:"port"`
+	User           types.String `tfsdk:"user"`
+	PrivateKeyPath types.String `tfsdk:"private_key_path"`
+	HostKey        types.String `tfsdk:"host_key"`
+}
+
+type checksModel struct {
+	Timezone             types.String `tfsdk:"timezone"`
+	Mounts               []string     `tfsdk:"mounts"`
+	FirewallOff          types.Bool   `tfsdk:"firewall_off"`
+	CloudInitWaitSeconds types.Int64  `tfsdk:"cloud_init_wait_seconds"`
+}
+
+type expectationModel struct {
+	MinBusbwGBPerS types.Float64 `tfsdk:"min_busbw_gb_per_s"`
+	AtLeastBytes   types.Int64   `tfsdk:"at_least_bytes"`
+}
+
+// toJob gives the work that the plan asks for.
+func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
+	j := job.Job{
+		Version:        job.Version,
+		SSH:            job.SSH{User: m.SSH.User.ValueString(), Port: int(m.SSH.Port.ValueInt64())},
+		Shape:          m.Shape.ValueString(),
+		Checks:         m.Checks.toJob(),
+		Triggers:       m.Triggers,
+		TimeoutSeconds: int(timeout.Seconds()),
+		Benchmark: &job.Benchmark{
+			Collective:       m.Collective.ValueString(),
+			MinSizeBytes:     m.MinSizeBytes.ValueInt64(),
+			MaxSizeBytes:     m.MaxSizeBytes.ValueInt64(),
+			StepFactor:       int(m.StepFactor.ValueInt64()),
+			DataType:         m.DataType.ValueString(),
+			RedOp:            m.RedOp.ValueString(),
+			Iterations:       int(m.Iterations.ValueInt64()),
+			WarmupIterations: int(m.WarmupIterations.ValueInt64()),
+			GPUsPerNode:      int(m.GPUsPerNode.ValueInt64()),
+			NCCLTestsDir:     m.NCCLTestsDir.ValueString(),
+			Environment:      m.Environment,
+			Expect:           m.Expect.toJob(),
+			ExpectPerNode:    m.ExpectPerNode.toJob(),
+			TimeoutSeconds:   int(min(timeout, defaultRunTimeout).Seconds()),
+		},
+	}
+	for _, node := range m.Nodes {
+		name := node.Hostname.ValueString()
+		if name == "" {
+			name = node.PrivateIP.ValueString()
+		}
+		j.Nodes = append(j.Nodes, job.Node{
+			ID: node.ID.ValueString(), Name: name, Address: node.PrivateIP.ValueString(),
+		})
+	}
+	return j
+}
+
+func (m *checksModel) toJob() job.Checks {
+	if m == nil {
+		return job.Checks{CloudInitWaitSeconds: defaultCloudInitWaitSeconds}
+	}
+	return job.Checks{
+		Timezone:             m.Timezone.ValueString(),
+		Mounts:               m.Mounts,
+		FirewallOff:          m.FirewallOff.ValueBool(),
+		CloudInitWaitSeconds: int(m.CloudInitWaitSeconds.ValueInt64()),
+	}
+}
+
+func (m *expectationModel) toJob() job.Expectation {
+	if m == nil {
+		return job.Expectation{}
+	}
+	return job.Expectation{
+		MinBusbwGBPerS: m.MinBusbwGBPerS.ValueFloat64Pointer(),
+		AtLeastBytes:   m.AtLeastBytes.ValueInt64(),
+	}
+}
+
+type benchmarkRowModel struct {
+	SizeBytes  int64           `tfsdk:"size_bytes"`
+	OutOfPlace *placementModel `tfsdk:"out_of_place"`
+	InPlace    *placementModel `tfsdk:"in_place"`
+}
+
+type placementModel struct {
+	TimeUS      *float64 `tfsdk:"time_us"`
+	AlgbwGBPerS *float64 `tfsdk:"algbw_gb_per_s"`
+	BusbwGBPerS *float64 `tfsdk:"busbw_gb_per_s"`
+	Wrong       *int64   `tfsdk:"wrong"`
+}
+
+type nodeResultModel struct {
+	Name            string       `tfsdk:"name"`
+	PrivateIP       string       `tfsdk:"private_ip"`
+	Outcome         string       `tfsdk:"outcome"`
+	GPUs            types.Int64  `tfsdk:"gpus"`
+	GPUModel        types.String `tfsdk:"gpu_model"`
+	DriverVersion   types.String `tfsdk:"driver_version"`
+	PeakBusbwGBPerS *float64     `tfsdk:"peak_busbw_gb_per_s"`
+}
+
+var (
+	placementType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"time_us": types.Float64Type, "algbw_gb_per_s": types.Float64Type,
+		"busbw_gb_per_s": types.Float64Type, "wrong": types.Int64Type,
+	}}
+	benchmarkRowType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"size_bytes": types.Int64Type, "out_of_place": placementType, "in_place": placementType,
+	}}
+	nodeResultType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"name": types.StringType, "private_ip": types.StringType, "outcome": types.StringType,
+		"gpus": types.Int64Type, "gpu_model": types.StringType, "driver_version": types.StringType,
+		"peak_busbw_gb_per_s": types.Float64Type,
+	}}
+)
+
+// fromResult fills the computed attributes.
+func (m *ncclBenchmarkModel) fromResult(ctx context.Context, result *job.Result, hostKeys map[string]string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	m.ID = types.StringValue(result.Key)
+	m.Outcome = types.StringValue(string(result.Outcome))
+	m.MeasuredAt = types.StringValue(result.FinishedAt.UTC().Format(time.RFC3339))
+	m.Failure = types.StringNull()
+	if result.Failure != nil {
+		m.Failure = types.StringValue(result.Failure.Message)
+	}
+
+	report := &job.Report{}
+	if run := result.Overall(); run != nil && run.Report != nil {
+		report = run.Report
+	}
+	m.Ranks = types.Int64Value(int64(len(report.Ranks)))
+	m.Hosts = types.Int64Value(int64(len(report.Hosts())))
+	m.Wrong = types.Int64PointerValue(report.Wrong())
+	m.NCCLTestsVersion = types.StringNull()
+	if report.NCCLTestsVersion != "" {
+		m.NCCLTestsVersion = types.StringValue(report.NCCLTestsVersion)
+	}
+	m.PeakBusbwGBPerS = types.Float64PointerValue(peakBusbw(report))
+
+	m.Results = listFrom(ctx, &diags, benchmarkRowType, rowsFrom(report))
+	m.PerNode = listFrom(ctx, &diags, nodeResultType, nodeResultsFrom(result))
+	keys, d := types.MapValueFrom(ctx, types.StringType, hostKeys)
+	diags.Append(d...)
+	m.HostKeys = keys
+	return diags
+}
+
+func listFrom[T any](ctx context.Context, diags *diag.Diagnostics, elem attr.Type, values []T) types.List {
+	list, d := types.ListValueFrom(ctx, elem, values)
+	diags.Append(d...)
+	return list
+}
+
+func rowsFrom(report *job.Report) []benchmarkRowModel {
+	rows := make([]benchmarkRowModel, 0, len(report.Rows))
+	for _, row := range report.Rows {
+		rows = append(rows, benchmarkRowModel{
+			SizeBytes: row.SizeBytes, OutOfPlace: placementFrom(row.OutOfPlace), InPlace: placementFrom(row.InPlace),
+		})
+	}
+	return rows
+}
+
+func placementFrom(p *job.Placement) *placementModel {
+	if p == nil {
+		return nil
+	}
+	return &placementModel{
+		TimeUS: p.TimeUS, AlgbwGBPerS: p.AlgbwGBPerS, BusbwGBPerS: p.BusbwGBPerS, Wrong: p.WrongResults,
+	}
+}
+
+func nodeResultsFrom(result *job.Result) []nodeResultModel {
+	nodes := make([]nodeResultModel, 0, len(result.Nodes))
+	for _, node := range result.Nodes {
+		model := nodeResultModel{
+			Name: node.Name, PrivateIP: node.Address, Outcome: string(result.NodeOutcome(node.Name)),
+		}
+		if facts := node.Facts; facts != nil {
+			model.GPUs = types.Int64Value(int64(len(facts.GPUs)))
+			if len(facts.GPUs) > 0 {
+				model.GPUModel = types.StringValue(facts.GPUs[0].Name)
+			}
+			if facts.DriverVersion != "" {
+				model.DriverVersion = types.StringValue(facts.DriverVersion)
+			}
+		}
+		if run := result.Alone(node.Name); run != nil && run.Report != nil {
+			model.PeakBusbwGBPerS = peakBusbw(run.Report)
+		}
+		nodes = append(nodes, model)
+	}
+	return nodes
+}
+
+func peakBusbw(report *job.Report) *float64 {
+	if peak, _, ok := report.PeakBusbw(); ok {
+		return &peak
+	}
+	return nil
+}

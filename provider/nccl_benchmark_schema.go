@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// Values of on_failure.
+const (
+	onFailureFail = "fail"
+	onFailureWarn = "warn"
+)
+
+// hostKeyPattern is a public key as in known_hosts, without the host.
+var hostKeyPattern = regexp.MustCompile(`^(ssh|ecdsa|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/=]+$`)
+
+func ncclBenchmarkSchema(ctx context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "Checks the nodes of a GPU cluster and measures their network with NVIDIA's " +
+			"[nccl-tests](https://github.com/NVIDIA/nccl-tests): first each node alone, then all nodes together. " +
+			"The numbers become attributes, and a cluster below its mark fails the apply.\n\n" +
+			"The companion `ocihpc-runner`, which is part of the provider, is put on the nodes over SSH and works " +
+			"detached on the first one, so a dropped connection does not lose a measurement. Nothing is " +
+			"measured again until an argument changes or the last verdict was a failure. Destroying the " +
+			"resource removes it from the state only.",
+		Attributes: benchmarkAttributes(ctx),
+	}
+}
+
+func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
+	attributes := map[string]schema.Attribute{
+		"nodes": schema.ListNestedAttribute{
+			MarkdownDescription: "Nodes to measure, such as `ocihpc_gpu_cluster.this.nodes`. The first one is the head node, " +
+				"where the runner works and `mpirun` starts. A change measures again.",
+			Required:   true,
+			Validators: []validator.List{listvalidator.SizeAtLeast(1)},
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"id": schema.StringAttribute{
+					MarkdownDescription: "OCID of the instance. With it, a replaced node is told from one whose host key changed.",
+					Optional:            true,
+				},
+				"hostname": schema.StringAttribute{
+					MarkdownDescription: "Name of the node in messages and results. Default: its address.",
+					Optional:            true,
+				},
+				"private_ip": schema.StringAttribute{
+					MarkdownDescription: "Address by which the bastion and the other nodes reach it.",
+					Required:            true,
+					Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				},
+			}},
+		},
+		"shape": schema.StringAttribute{
+			MarkdownDescription: "Shape of the nodes, such as `BM.GPU4.8`. From it come the number of GPUs that each node must " +
+				"show and the NCCL settings. Without it neither is assumed.",
+			Optional: true,
+		},
+		"ssh": sshAttribute(),
+		"collective": schema.StringAttribute{
+			MarkdownDescription: "Collective to measure. Default: `all_reduce`.",
+			Optional:            true, Computed: true,
+			Default: stringdefault.StaticString("all_reduce"),
+			Validators: []validator.String{stringvalidator.OneOf("all_reduce", "all_gather", "reduce_scatter",
+				"broadcast", "reduce", "alltoall", "gather", "scatter", "sendrecv")},
+		},
+		"min_size_bytes": int64WithDefault("Smallest message size, in bytes. Default: 8.", 8, 4),
+		"max_size_bytes": int64WithDefault("Largest message size, in bytes. Default: 10737418240 (10 GiB).", 10<<30, 4),
+		"step_factor":    int64WithDefault("Each size is the one before times this factor. Default: 2.", 2, 2),
+		"iterations":     int64WithDefault("Measured iterations a size. Default: 20.", 20, 1),
+		"warmup_iterations": int64WithDefault(
+			"Iterations a size that are run first and not measured. Default: 5.", 5, 0),
+		"data_type": schema.StringAttribute{
+			MarkdownDescription: "Data type in nccl-tests' words. Default: `float`.",
+			Optional:            true, Computed: true,
+			Default: stringdefault.StaticString("float"),
+			Validators: []validator.String{stringvalidator.OneOf("int8", "uint8", "int32", "uint32", "int64", "uint64",
+				"half", "float", "double", "bfloat16")},
+		},
+		"redop": schema.StringAttribute{
+			MarkdownDescription: "Reduction in nccl-tests' words. Default: `sum`.",
+			Optional:            true, Computed: true,
+			Default:    stringdefault.StaticString("sum"),
+			Validators: []validator.String{stringvalidator.OneOf("sum", "prod", "min", "max", "avg")},
+		},
+		"gpus_per_node": schema.Int64Attribute{
+			MarkdownDescription: "GPUs of each node that take part, one rank each. Default: all.",
+			Optional:            true,
+			Validators:          []validator.Int64{int64validator.AtLeast(1)},
+		},
+		"nccl_tests_dir": schema.StringAttribute{
+			MarkdownDescription: "Directory on the nodes that holds `all_reduce_perf` and the others. " +
+				"Default: where Oracle's HPC images have them, else `PATH`.",
+			Optional: true,
+			Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^/`),
+				"must be an absolute path")},
+		},
+		"environment": schema.MapAttribute{
+			MarkdownDescription: "Environment variables for NCCL, UCX and Open MPI, which override those that the shape brings.",
+			Optional:            true,
+			ElementType:         types.StringType,
+		},
+		"checks":          checksAttribute(),
+		"expect":          expectationAttribute("What the run over all nodes must reach. Right values, ranks and hosts are always expected."),
+		"expect_per_node": expectationAttribute("What each node alone must reach."),
+		"on_failure": schema.StringAttribute{
+			MarkdownDescription: "`fail` (default): a failed verdict fails the apply, and the next apply measures again. `warn`: it is a warning.",
+			Optional:            true, Computed: true,
+			Default:    stringdefault.StaticString(onFailureFail),
+			Validators: []validator.String{stringvalidator.OneOf(onFailureFail, onFailureWarn)},
+		},
+		"triggers": schema.MapAttribute{
+			MarkdownDescription: "Any values; a change measures again.",
+			Optional:            true,
+			ElementType:         types.StringType,
+		},
+		"report_path": schema.StringAttribute{
+			MarkdownDescription: "File on this machine for the report, one HTML page. Default: none is written.",
+			Optional:            true,
+		},
+		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			Create: true, Update: true,
+			CreateDescription: "Time for everything, waiting for the nodes included. Default: 60m.",
+			UpdateDescription: "As create. Default: 60m.",
+		}),
+	}
+	for name, attribute := range benchmarkResultAttributes() {
+		attributes[name] = attribute
+	}
+	return attributes
+}
+
+func int64WithDefault(description string, standard, least int64) schema.Int64Attribute {
+	return schema.Int64Attribute{
+		MarkdownDescription: description,
+		Optional:            true, Computed: true,
+		Default:    int64default.StaticInt64(standard),
+		Validators: []validator.Int64{int64validator.AtLeast(least)},
+	}
+}
+
+func sshAttribute() schema.Attribute {
+	const keyDescription = "File with the private key, read on apply and never stored. " +
+		"Default: the provider's `ssh_private_key`, else the SSH agent."
+	port := func() schema.Int64Attribute {
+		return schema.Int64Attribute{
+			MarkdownDescription: "Port of the SSH server. Default: 22.",
+			Optional:            true, Computed: true,
+			Default:    int64default.StaticInt64(22),
+			Validators: []validator.Int64{int64validator.Between(1, 65535)},
+		}
+	}
+	user := func() schema.StringAttribute {
+		return schema.StringAttribute{
+			MarkdownDescription: "User to log in as. Default: `opc`.",
+			Optional:            true, Computed: true,
+			Default: stringdefault.StaticString("opc"),
+		}
+	}
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "How to log in to the nodes. Host keys are always checked: a key is accepted on first contact, " +
+			"recorded in `host_keys`, and refused when it changes.",
+		Required: true,
+		Attributes: map[string]schema.Attribute{
+			"user":             user(),
+			"port":             port(),
+			"private_key_path": schema.StringAttribute{MarkdownDescription: keyDescription, Optional: true},
+			"bastion": schema.SingleNestedAttribute{
+				MarkdownDescription: "Bastion to go through. Default: the nodes are reached directly.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"host": schema.StringAttribute{MarkdownDescription: "Address of the bastion.", Required: true},
+					"port": port(),
+					"user": user(),
+					"private_key_path": schema.StringAttribute{
+						MarkdownDescription: "File with the private key for the bastion. Default: that of the nodes.",
+						Optional:            true,
+					},
+					"host_key": schema.StringAttribute{
+						MarkdownDescription: "Host key of the bastion as in known_hosts, without the host (`ssh-ed25519 AAAA…`). " +
+							"Default: accepted on first contact and recorded.",
+						Optional: true,
+						Validators: []validator.String{stringvalidator.RegexMatches(hostKeyPattern,
+							"must be a host key as in known_hosts, without the host: ssh-ed25519 AAAA…")},
+					},
+				},
+			},
+		},
+	}
+}
+
+func checksAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: "What each node must show before anything is measured, beside its GPUs.",
+		Optional:            true,
+		Attributes: map[string]schema.Attribute{
+			"timezone": schema.StringAttribute{
+				MarkdownDescription: "Time zone in the IANA form, such as `Asia/Tokyo`.", Optional: true,
+			},
+			"mounts": schema.ListAttribute{
+				MarkdownDescription: "Mount points that must be mounted, such as `/mnt/localdisk`.",
+				Optional:            true, ElementType: types.StringType,
+			},
+			"firewall_off": schema.BoolAttribute{
+				MarkdownDescription: "Whether a host firewall on a node is a failure. Default: false.", Optional: true,
+			},
+			"cloud_init_wait_seconds": schema.Int64Attribute{
+				MarkdownDescription: "How long to wait for cloud-init on a node, in seconds. Default: 900.",
+				Optional:            true, Computed: true,
+				Default:    int64default.StaticInt64(defaultCloudInitWaitSeconds),
+				Validators: []validator.Int64{int64validator.AtLeast(0)},
+			},
+		},
+	}
+}
+
+func expectationAttribute(description string) schema.Attribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: description,
+		Optional:            true,
+		Attributes: map[string]schema.Attribute{
+			"min_busbw_gb_per_s": schema.Float64Attribute{
+				MarkdownDescription: "Least bus bandwidth, in 10^9 bytes per second. Default: it is reported, not judged.",
+				Optional:            true,
+			},
+			"at_least_bytes": schema.Int64Attribute{
+				MarkdownDescription: "Only sizes from here on are judged, in bytes. Default: only the largest.",
+				Optional:            true,
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			},
+		},
+	}
+}
+
+func benchmarkResultAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"id": schema.StringAttribute{
+			MarkdownDescription: "Key of the job, made from its nodes and parameters. It names the job's directory below `~/.ocihpc/jobs` on the head node.",
+			Computed:            true,
+		},
+		"outcome": schema.StringAttribute{
+			MarkdownDescription: "`pass`, `warn` or `fail`.", Computed: true,
+		},
+		"failure": schema.StringAttribute{
+			MarkdownDescription: "Why the outcome is not `pass`; null when it is.", Computed: true,
+		},
+		"measured_at": schema.StringAttribute{
+			MarkdownDescription: "When the measurement ended (RFC 3339, UTC).", Computed: true,
+		},
+		"ranks": schema.Int64Attribute{
+			MarkdownDescription: "Ranks (GPUs) that took part in the run over all nodes.", Computed: true,
+		},
+		"hosts": schema.Int64Attribute{
+			MarkdownDescription: "Hosts that took part in it.", Computed: true,
+		},
+		"wrong": schema.Int64Attribute{
+			MarkdownDescription: "Wrong values in it, over all sizes.", Computed: true,
+		},
+		"peak_busbw_gb_per_s": schema.Float64Attribute{
+			MarkdownDescription: "Best bus bandwidth over all sizes, in 10^9 bytes per second.", Computed: true,
+		},
+		"nccl_tests_version": schema.StringAttribute{
+			MarkdownDescription: "Version of nccl-tests; null when it does not say.", Computed: true,
+		},
+		"results": schema.ListNestedAttribute{
+			MarkdownDescription: "The run over all nodes (of the only node, if it is one), a row for each size.",
+			Computed:            true,
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"size_bytes":   schema.Int64Attribute{MarkdownDescription: "Message size, in bytes.", Computed: true},
+				"out_of_place": placementAttribute("With separate send and receive buffers."),
+				"in_place":     placementAttribute("With one buffer for both."),
+			}},
+		},
+		"per_node": schema.ListNestedAttribute{
+			MarkdownDescription: "Each node: what it is, and what it reached alone.",
+			Computed:            true,
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"name":                schema.StringAttribute{MarkdownDescription: "Name of the node.", Computed: true},
+				"private_ip":          schema.StringAttribute{MarkdownDescription: "Address of the node.", Computed: true},
+				"outcome":             schema.StringAttribute{MarkdownDescription: "Worst of its checks and its own run: `pass`, `warn` or `fail`.", Computed: true},
+				"gpus":                schema.Int64Attribute{MarkdownDescription: "GPUs that it shows.", Computed: true},
+				"gpu_model":           schema.StringAttribute{MarkdownDescription: "Model of its GPUs.", Computed: true},
+				"driver_version":      schema.StringAttribute{MarkdownDescription: "Version of its NVIDIA driver.", Computed: true},
+				"peak_busbw_gb_per_s": schema.Float64Attribute{MarkdownDescription: "Best bus bandwidth that it reached alone, in 10^9 bytes per second.", Computed: true},
+			}},
+		},
+		"host_keys": schema.MapAttribute{
+			MarkdownDescription: "Host keys that were seen, by instance OCID (or address) and `bastion`. A host that shows another one later is refused.",
+			Computed:            true,
+			ElementType:         types.StringType,
+		},
+	}
+}
+
+func placementAttribute(description string) schema.Attribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: description,
+		Computed:            true,
+		Attributes: map[string]schema.Attribute{
+			"time_us":        schema.Float64Attribute{MarkdownDescription: "Mean time of one operation, in microseconds.", Computed: true},
+			"algbw_gb_per_s": schema.Float64Attribute{MarkdownDescription: "Size over time, in 10^9 bytes per second.", Computed: true},
+			"busbw_gb_per_s": schema.Float64Attribute{MarkdownDescription: "Bus bandwidth, in 10^9 bytes per second.", Computed: true},
+			"wrong":          schema.Int64Attribute{MarkdownDescription: "Wrong values; null when they were not counted.", Computed: true},
+		},
+	}
+}
