@@ -206,6 +206,9 @@ func TestClusterNetworkResize(t *testing.T) {
 	wantEqual(t, "current size", *n.InstancePools[0].CurrentSize, 2)
 	after := r.networkInstances(t, created.Id)
 	wantEqual(t, "members", len(after), 2)
+	if *after[0].FaultDomain == *after[1].FaultDomain {
+		t.Error("the members left are in one fault domain")
+	}
 	if slices.EqualFunc(before, after, func(a, b core.InstanceSummary) bool { return *a.Id == *b.Id }) {
 		t.Error("the oldest members should have gone")
 	}
