@@ -112,7 +112,7 @@ func text(s string) *yaml.Node {
 // isPlainText says whether a literal block keeps a text as it is: no control characters, none of YAML
 // 1.1's other line breaks, and no blank at its beginning.
 func isPlainText(s string) bool {
-	return !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") && !strings.ContainsFunc(s, func(r rune) bool {
+	return strings.TrimLeft(s, " \t\n") == s && !strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' || r > '~'
 	})
 }
@@ -120,7 +120,7 @@ func isPlainText(s string) bool {
 // pack compresses without a time stamp, so that the same text gives the same bytes.
 func pack(b []byte) ([]byte, error) {
 	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	w, err := gzip.NewWriterLevel(&packed, gzip.DefaultCompression)
 	if err != nil {
 		return nil, fmt.Errorf("compress the cloud-config: %w", err)
 	}

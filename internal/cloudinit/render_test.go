@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -186,7 +187,7 @@ func TestSize(t *testing.T) {
 		t.Fatalf("%d bytes are not too large", len(out.GzipBase64))
 	}
 	for _, want := range []string{
-		fmt.Sprint(len(out.Base64)), fmt.Sprint(len(out.GzipBase64)), "32000",
+		strconv.Itoa(len(out.Base64)), strconv.Itoa(len(out.GzipBase64)), "32000",
 		`Biggest parts: write_files["/etc/large"] (76810 bytes), runcmd[0] (5000 bytes), set-up script (`,
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -202,7 +203,7 @@ var nasty = []string{
 	"?", "? key", "[a, b]", "{a: b}", "yes", "no", "on", "null", "~", "true", "1", "1_000", "0o17", "017", "1:20", "1e3", "=", "<<", ".nan",
 	"2001-01-01", "---", "...", "--- a", "a\nb", "a\nb\n", "\na", "\n", "\n\n", "a\n\n\n", " a\n  b\n", "a\n b\n\tc\n", "a \nb \n", "\r", "a\r\nb\r\n",
 	"\x01", "\x7f", "\u0085", "a\u0085b\nc", "a\u2028b\nc", "a\u2029b", "\ufeffbom", "\ufeff\nbom", "日本語\nです\n", "😀", "😀\n😀", "e\u0301", "\u200b", "\ufffd\ufffe",
-	"EOF", "a\nEOF\nb", "x\n...\ny\n", "x\n---\ny\n", "--", "-n", "; reboot", "&& reboot", "| sh", "> /etc/passwd", "a\\\nb", "'\n'", "\"\n\"", "{{ v1.instance_id }}",
+	"EOF", "a\nEOF\nb", "x\n...\ny\n", "x\n---\ny\n", "--", "-n", "; reboot", "&& reboot", "| sh", "> /etc/passwd", "a\\\nb", "\ttab\nx\n", "x\n\ty\n", "#a\nb", "'\n'", "\"\n\"", "{{ v1.instance_id }}",
 	"## template: jinja\n", strings.Repeat("long ", 500), strings.Repeat("word", 2000), "a\n" + strings.Repeat("long ", 50) + "\n",
 }
 

@@ -5,6 +5,7 @@ package cloudinit
 import (
 	_ "embed" // for the parts of the script
 	"fmt"
+	"strconv"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
@@ -79,7 +80,7 @@ func setupScript(c Config) string {
 // expectedNVMe is the number of NVMe devices that the catalog expects, for people.
 func expectedNVMe(name string) string {
 	if s, ok := shape.Lookup(name); ok && s.NVMeDevices.Usable() {
-		return fmt.Sprint(s.NVMeDevices.V)
+		return strconv.Itoa(s.NVMeDevices.V)
 	}
 	return "an unknown number of"
 }
