@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -202,30 +205,38 @@ func (m *ncclBenchmarkModel) writeReport(result *job.Result, diags *diag.Diagnos
 	}
 }
 
-// explainFailure says what happened, where, and what to do next; then each check that failed.
+// explainFailure says what happened, where, and what to do next; then each check that did not pass.
 func explainFailure(result *job.Result) string {
-	var text bytes.Buffer
+	var paragraphs []string
 	if failure := result.Failure; failure != nil {
-		text.WriteString(failure.Message)
+		paragraphs = append(paragraphs, sentence(failure.Message))
 		if failure.Node != "" {
-			fmt.Fprintf(&text, "\n\nNode: %s", failure.Node)
+			paragraphs = append(paragraphs, "Node: "+failure.Node)
 		}
 		if failure.Advice != "" {
-			fmt.Fprintf(&text, "\n\n%s", failure.Advice)
+			paragraphs = append(paragraphs, sentence(failure.Advice))
 		}
 	}
 	for _, node := range result.Nodes {
 		for _, check := range node.Checks {
 			if check.Outcome == job.Fail || check.Outcome == job.Warn {
-				fmt.Fprintf(&text, "\n\n%s: check %s: %s: %s", node.Name, check.Name, check.Outcome, check.Message)
-				if check.Advice != "" {
-					fmt.Fprintf(&text, " %s", check.Advice)
-				}
+				paragraphs = append(paragraphs, fmt.Sprintf("%s: check %s: %s: %s",
+					node.Name, check.Name, check.Outcome, sentence(check.Message)))
 			}
 		}
 	}
-	fmt.Fprintf(&text, "\n\nEverything that was printed is on the head node in ~/%s.", job.DirOf(result.Key))
-	return text.String()
+	paragraphs = append(paragraphs, fmt.Sprintf("Everything that was printed is on the head node in ~/%s.", job.DirOf(result.Key)))
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// sentence makes a message of the runner's, which starts small like Go's errors, one for people.
+func sentence(message string) string {
+	first, size := utf8.DecodeRuneInString(message)
+	message = string(unicode.ToUpper(first)) + message[size:]
+	if strings.HasSuffix(message, ".") {
+		return message
+	}
+	return message + "."
 }
 
 func explainExecute(err error, timeout time.Duration) string {

@@ -8,7 +8,9 @@ lab=$PWD/bin/ocihpc-lab
 work=$(mktemp -d)
 report=$PWD/bin/demo-report.html
 
-step() { printf '\n\033[1m==> %s\033[0m\n' "$*" | { [[ -t 1 ]] && cat || sed 's/\x1b\[[0-9;]*m//g'; }; }
+bold='' plain=''
+[[ ! -t 1 || -n ${NO_COLOR:-} ]] || bold=$'\e[1m' plain=$'\e[0m'
+step() { printf '\n%s==> %s%s\n' "$bold" "$*" "$plain"; }
 fail() {
 	printf 'demo: %s\n' "$*" >&2
 	exit 1
@@ -19,6 +21,13 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
+
+leftovers() {
+	ip netns list 2>/dev/null || true
+	grep -E 'ocihpc|overlay' /proc/mounts || true
+	pgrep -a -f "$work/lab" || true
+}
+before=$(leftovers)
 
 step 'Starting a local OCI region'
 "$lab" up --dir "$work/lab"
@@ -41,17 +50,17 @@ RC
 export TF_CLI_CONFIG_FILE=$work/terraformrc TF_IN_AUTOMATION=1
 # The lab measures host memory, so the sizes are small.
 export TF_VAR_max_size_bytes=4194304
+[[ -n $bold ]] || export TF_CLI_ARGS=-no-color
 tf() { terraform -chdir="$work/quickstart" "$@"; }
 
 step 'terraform init'
-tf init -input=false -no-color | grep -v '^$'
+tf init -input=false >"$work/init" || { cat "$work/init"; fail 'terraform init failed'; }
+grep Installed "$work/init"
 
 step 'terraform apply: two BM.GPU4.8 nodes on a cluster network, checked and measured'
 tf apply -auto-approve -input=false
 
 step 'What was measured'
-tf output -raw results
-printf '\n\n'
 tf output -raw verdict
 printf '\n'
 cp "$work/quickstart/report.html" "$report"
@@ -63,8 +72,14 @@ tf plan -input=false -detailed-exitcode >"$work/plan" ||
 tf apply -auto-approve -input=false
 
 step 'terraform destroy'
-tf destroy -auto-approve -input=false
-"$lab" status --dir "$work/lab" --require-empty
+tf destroy -auto-approve -input=false | grep -E '^(.\[0m.\[1m)?(ocihpc_|.*Destroy complete)'
+status=$("$lab" status --dir "$work/lab")
+printf '%s\n' "$status"
+grep -q 'cluster networks 0, instance pools 0, instance configurations 0, instances 0, hosts 0' <<<"$status" ||
+	fail 'the destroyed cluster left something in the region'
 
 step 'Stopping the region'
 "$lab" down --dir "$work/lab"
+left=$(leftovers)
+[[ $left == "$before" ]] || fail "the lab left something on this machine: $left"
+echo 'Nothing is left: no namespace, no mount, no process.'

@@ -29,7 +29,7 @@ resource "ocihpc_gpu_cluster" "this" {
   image_id = var.image_id
 
   ssh_authorized_keys = var.ssh_authorized_keys
-  user_data           = data.ocihpc_cloud_init_config.node.base64
+  user_data           = data.ocihpc_cloud_init_config.node.gzip_base64
 }
 
 resource "ocihpc_nccl_benchmark" "this" {

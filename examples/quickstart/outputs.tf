@@ -18,7 +18,7 @@ output "results" {
   description = "The nccl-tests table over all nodes, as text."
   value = join("\n", concat(
     ["  size (bytes)    time (us)  busbw (GB/s)   wrong"],
-    [for row in ocihpc_nccl_benchmark.this.results : format("%14d %12.1f %13.3f %7d",
+    [for row in ocihpc_nccl_benchmark.this.results : format("%14d %12.2f %13.2f %7d",
     row.size_bytes, row.out_of_place.time_us, row.out_of_place.busbw_gb_per_s, row.out_of_place.wrong)],
   ))
 }
