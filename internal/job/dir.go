@@ -13,10 +13,16 @@ type Dir string
 // DirOf gives the directory of the job with this key, relative to the login user's home.
 func DirOf(key string) Dir { return Dir(path.Join(Root, "jobs", key)) }
 
-// File names in a job directory.
-func (d Dir) Job() string    { return path.Join(string(d), "job.json") }
+// Job is the file of the [Job].
+func (d Dir) Job() string { return path.Join(string(d), "job.json") }
+
+// Events is the file of all [Event] lines.
 func (d Dir) Events() string { return path.Join(string(d), "events.ndjson") }
-func (d Dir) Log() string    { return path.Join(string(d), "runner.log") }
+
+// Log is the file of what the detached runner itself prints.
+func (d Dir) Log() string { return path.Join(string(d), "runner.log") }
+
+// Result is the file of the [Result].
 func (d Dir) Result() string { return path.Join(string(d), "result.json") }
 
 // Exit holds the runner's exit status; it is written last, so its presence means that the job is over.

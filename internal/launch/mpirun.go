@@ -37,6 +37,7 @@ type MPI struct {
 //   - The daemons stay in the sessions that started them (leave-session-attached), all of them started by
 //     mpirun (no_tree_spawn), so that a closed session ends its node's ranks. Each session holds an agent
 //     for the whole run: plm_rsh_num_concurrent must not be less than the number of nodes.
+//   - Host names stay as the job has them (keep_fqdn_hostnames), so that the agent knows them.
 //   - --bind-to none: NCCL places its own threads next to their GPUs.
 func MPIRun(m MPI) (Command, error) {
 	if err := m.check(); err != nil {
@@ -52,6 +53,7 @@ func MPIRun(m MPI) (Command, error) {
 		"--mca", "plm_rsh_agent", m.Runner+" rsh",
 		"--mca", "plm_rsh_no_tree_spawn", "1",
 		"--mca", "plm_rsh_num_concurrent", strconv.Itoa(max(128, len(m.Hosts))),
+		"--mca", "orte_keep_fqdn_hostnames", "1",
 	)
 	if len(m.Networks) > 0 {
 		networks := strings.Join(m.Networks, ",")

@@ -56,7 +56,7 @@ func Supervise(ctx context.Context, c Command, lifeline io.Reader) (int, error) 
 	if cmd.ProcessState == nil {
 		return statusCannotRun, fmt.Errorf("run %s: %w", program, err)
 	}
-	if signal := cmd.ProcessState.Sys().(syscall.WaitStatus); signal.Signaled() { //nolint:errcheck,forcetypeassert // its type on Linux
+	if signal := cmd.ProcessState.Sys().(syscall.WaitStatus); signal.Signaled() {
 		return 128 + int(signal.Signal()), nil
 	}
 	return cmd.ProcessState.ExitCode(), nil

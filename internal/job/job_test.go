@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// fullJob has every field set, so that the schema is held against all of them.
+func fullJob() Job {
+	minimum := 1.5
+	return Job{
+		Version: Version, Shape: "BM.GPU4.8", TimeoutSeconds: 3600,
+		Nodes: []Node{
+			{ID: "ocid1.instance.oc1..a", Name: "inst-abcde-gpu", Address: "10.0.1.2", HostKey: ""},
+			{Name: "gpu-2", Address: "gpu-2.subnet.vcn.oraclevcn.com", HostKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA=="},
+		},
+		SSH:      SSH{User: "opc", Port: 22},
+		Checks:   Checks{Timezone: "Asia/Tokyo", Mounts: []string{"/mnt/localdisk"}, FirewallOff: true, CloudInitWaitSeconds: 600},
+		Triggers: map[string]string{"image": "ocid1.image"},
+		Benchmark: &Benchmark{
+			Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: 1 << 30, StepFactor: 2, DataType: "float", RedOp: "sum",
+			Iterations: 20, WarmupIterations: 5, GPUsPerNode: 8, NCCLTestsDir: "/opt/oci-hpc/nccl-test/build",
+			Environment: map[string]string{"NCCL_DEBUG": "WARN"}, TimeoutSeconds: 600,
+			Expect: Expectation{MinBusbwGBPerS: &minimum, AtLeastBytes: 1 << 20}, ExpectPerNode: Expectation{MinBusbwGBPerS: &minimum},
+		},
+	}
+}
+
+func fullResult() Result {
+	number, root, wrong := 12.5, -1, int64(0)
+	placement := &Placement{TimeUS: &number, AlgbwGBPerS: &number, BusbwGBPerS: &number, WrongResults: &wrong}
+	failure := &Failure{Kind: "too_slow", Message: "m", Node: "gpu-2", Advice: "a"}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	return Result{
+		Version: Version, Key: fullJob().Key(), Outcome: Fail, Failure: failure, StartedAt: now, FinishedAt: now,
+		Nodes: []NodeResult{
+			{Name: "gpu-1", Address: "10.0.1.2", Checks: []Check{{Name: "gpu_count", Outcome: Warn, Message: "m", Advice: "a"}}, Facts: &Facts{
+				GPUs: []GPU{{Index: 1, Name: "NVIDIA H200", UUID: "GPU-1", MemoryBytes: 1 << 37}}, Mounts: []string{"/"}, Unknown: map[string]string{"os": "why"},
+			}},
+			{Name: "gpu-2", Address: "10.0.1.3", Checks: []Check{}},
+		},
+		Runs: []Measurement{{
+			Scope: ScopeAll, Nodes: []string{"gpu-1", "gpu-2"}, Outcome: Fail, Failure: failure, Command: []string{"mpirun"},
+			Environment: map[string]string{"A": "b"}, ExitStatus: 7, Seconds: 1.5, LogFile: "all_nodes.log", LogSHA256: strings.Repeat("0f", 32),
+			Report: &Report{
+				Collective: "all_reduce", NCCLTestsVersion: "2.19.6", Ranks: []Rank{{Rank: 0, Host: "gpu-1", Device: 1, Name: "NVIDIA H200"}},
+				Rows:           []Row{{SizeBytes: 8, Count: 2, Type: "float", RedOp: "sum", Root: &root, OutOfPlace: placement, InPlace: placement}, {SizeBytes: 16}},
+				AvgBusbwGBPerS: &number, OutOfBounds: &wrong, Complete: true,
+			},
+		}},
+	}
+}
+
+func compile(t *testing.T, which []byte) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	id := ""
+	for _, schema := range [][]byte{JobSchema, ResultSchema, EventSchema} {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		its := doc.(map[string]any)["$id"].(string)
+		if err := compiler.AddResource(its, doc); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Equal(schema, which) {
+			id = its
+		}
+	}
+	compiled, err := compiler.Compile(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
+}
+
+func instance(t *testing.T, v any) any {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestSchemasAcceptWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	minimal := Job{Version: Version, Nodes: []Node{{Name: "a", Address: "b"}}, SSH: SSH{User: "opc", Port: 22}, TimeoutSeconds: 1}
+	result := fullResult()
+	empty := Result{Version: Version, Outcome: CouldNotRun, Nodes: []NodeResult{}, Runs: []Measurement{}}
+	for _, test := range []struct {
+		name   string
+		schema []byte
+		value  any
+	}{
+		{"full job", JobSchema, fullJob()},
+		{"minimal job", JobSchema, minimal},
+		{"full result", ResultSchema, result},
+		{"empty result", ResultSchema, empty},
+		{"event", EventSchema, Event{Type: EventNode, Phase: PhaseCheck, Node: "gpu-1", Outcome: CannotTell, Message: "m", Done: 1, Total: 2}},
+		{"result event", EventSchema, Event{Type: EventResult, Outcome: Fail, Result: &result}},
+	} {
+		if err := compile(t, test.schema).Validate(instance(t, test.value)); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+// A field that is added to the types and not to the schema, or the other way round, is found by this: every
+// property of the schema is in the full document, and additional ones are refused.
+func TestSchemasKnowEveryField(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		schema []byte
+		value  any
+	}{"job": {JobSchema, fullJob()}, "result": {ResultSchema, fullResult()}} {
+		written := map[string]bool{}
+		collectKeys(instance(t, test.value), written)
+		var schema any
+		if err := json.Unmarshal(test.schema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		properties := map[string]bool{}
+		collectProperties(schema, properties)
+		for _, property := range slices.Sorted(maps.Keys(properties)) {
+			if !written[property] {
+				t.Errorf("%s: the schema's %s is in no full document", name, property)
+			}
+		}
+	}
+}
+
+func collectKeys(v any, keys map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			keys[key] = true
+			collectKeys(value, keys)
+		}
+	case []any:
+		for _, value := range v {
+			collectKeys(value, keys)
+		}
+	}
+}
+
+func collectProperties(v any, found map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		if properties, ok := v["properties"].(map[string]any); ok {
+			for name := range properties {
+				found[name] = true
+			}
+		}
+		for _, value := range v {
+			collectProperties(value, found)
+		}
+	case []any:
+		for _, value := range v {
+			collectProperties(value, found)
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(fullJob())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(bytes.NewReader(text))
+	if err != nil || got.Key() != fullJob().Key() {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if _, err := Decode(strings.NewReader(strings.Replace(string(text), `"version":1`, `"version":2`, 1))); !errors.Is(err, ErrVersion) {
+		t.Errorf("version 2: %v", err)
+	}
+	for name, bad := range map[string]string{
+		"nothing":       "",
+		"no object":     "[]",
+		"unknown field": strings.Replace(string(text), `"shape"`, `"shap":"x","shape"`, 1),
+		"more text":     string(text) + "{}",
+		"wrong type":    strings.Replace(string(text), `"port":22`, `"port":"22"`, 1),
+	} {
+		if _, err := Decode(strings.NewReader(bad)); err == nil || errors.Is(err, ErrVersion) && name != "nothing" && name != "no object" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	negative := -1.0
+	tests := map[string]struct {
+		spoil func(*Job)
+		says  string
+	}{
+		"version":             {func(j *Job) { j.Version = 3 }, "version is 3"},
+		"no nodes":            {func(j *Job) { j.Nodes = nil }, "nodes is empty"},
+		"same name":           {func(j *Job) { j.Nodes[1].Name = j.Nodes[0].Name }, "used twice"},
+		"same address":        {func(j *Job) { j.Nodes[1].Address = j.Nodes[0].Address }, "used twice"},
+		"option as address":   {func(j *Job) { j.Nodes[1].Address = "-oProxyCommand=x" }, "address"},
+		"slots in address":    {func(j *Job) { j.Nodes[1].Address = "10.0.0.1:64" }, "address"},
+		"list as address":     {func(j *Job) { j.Nodes[1].Address = "10.0.0.1,10.0.0.2" }, "address"},
+		"shell in address":    {func(j *Job) { j.Nodes[1].Address = "$(reboot)" }, "address"},
+		"folder in name":      {func(j *Job) { j.Nodes[1].Name = "../../etc/passwd" }, "name"},
+		"blank in name":       {func(j *Job) { j.Nodes[1].Name = "a b" }, "name"},
+		"newline in name":     {func(j *Job) { j.Nodes[1].Name = "a\n" }, "name"},
+		"no host key":         {func(j *Job) { j.Nodes[1].HostKey = "" }, "host_key"},
+		"two host keys":       {func(j *Job) { j.Nodes[1].HostKey += "\nssh-rsa AAAA" }, "host_key"},
+		"user":                {func(j *Job) { j.SSH.User = "opc -x" }, "login name"},
+		"port":                {func(j *Job) { j.SSH.Port = 70000 }, "ssh.port"},
+		"no time":             {func(j *Job) { j.TimeoutSeconds = 0 }, "timeout_seconds"},
+		"timezone":            {func(j *Job) { j.Checks.Timezone = "../Tokyo" }, "timezone"},
+		"relative mount":      {func(j *Job) { j.Checks.Mounts = []string{"mnt"} }, "mounts"},
+		"mount with dots":     {func(j *Job) { j.Checks.Mounts = []string{"/mnt/../etc"} }, "mounts"},
+		"negative wait":       {func(j *Job) { j.Checks.CloudInitWaitSeconds = -1 }, "cloud_init_wait"},
+		"collective":          {func(j *Job) { j.Benchmark.Collective = "../sh" }, "collective"},
+		"data type":           {func(j *Job) { j.Benchmark.DataType = "-x" }, "data_type"},
+		"redop":               {func(j *Job) { j.Benchmark.RedOp = "a b" }, "redop"},
+		"sizes":               {func(j *Job) { j.Benchmark.MaxSizeBytes = 4 }, "no range"},
+		"size zero":           {func(j *Job) { j.Benchmark.MinSizeBytes = 0 }, "no range"},
+		"step":                {func(j *Job) { j.Benchmark.StepFactor = 1 }, "step_factor"},
+		"iterations":          {func(j *Job) { j.Benchmark.Iterations = 0 }, "iteration"},
+		"gpus":                {func(j *Job) { j.Benchmark.GPUsPerNode = -1 }, "gpus_per_node"},
+		"relative nccl-tests": {func(j *Job) { j.Benchmark.NCCLTestsDir = "build" }, "nccl_tests_dir"},
+		"variable":            {func(j *Job) { j.Benchmark.Environment = map[string]string{"A=B": "c"} }, "name of a variable"},
+		"line break in value": {func(j *Job) { j.Benchmark.Environment = map[string]string{"A": "b\nc"} }, "line break"},
+		"expectation":         {func(j *Job) { j.Benchmark.Expect.MinBusbwGBPerS = &negative }, "expect"},
+		"run's time":          {func(j *Job) { j.Benchmark.TimeoutSeconds = 0 }, "benchmark.timeout_seconds"},
+	}
+	for name, test := range tests {
+		j := fullJob()
+		test.spoil(&j)
+		if err := j.Validate(); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	good := fullJob()
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+	good.Benchmark.DataType, good.Benchmark.RedOp = "", ""
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKey(t *testing.T) {
+	t.Parallel()
+	key := fullJob().Key()
+	for name, test := range map[string]struct {
+		change func(*Job)
+		same   bool
+	}{
+		"time limit":     {func(j *Job) { j.TimeoutSeconds++ }, true},
+		"run's limit":    {func(j *Job) { j.Benchmark.TimeoutSeconds++ }, true},
+		"host key":       {func(j *Job) { j.Nodes[0].HostKey = "ssh-ed25519 AAAA" }, true},
+		"replaced node":  {func(j *Job) { j.Nodes[0].ID = "ocid1.instance.oc1..b" }, false},
+		"expectation":    {func(j *Job) { j.Benchmark.Expect.AtLeastBytes++ }, false},
+		"trigger":        {func(j *Job) { j.Triggers["image"] = "other" }, false},
+		"order of nodes": {func(j *Job) { slices.Reverse(j.Nodes) }, false},
+	} {
+		j := fullJob()
+		test.change(&j)
+		if same := j.Key() == key; same != test.same {
+			t.Errorf("%s: the same key is %v", name, same)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	text, err := json.Marshal(fullJob())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"version":1}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		j, err := Decode(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Decode(bytes.NewReader(again)); err != nil || back.Key() != j.Key() {
+			t.Errorf("%s: %v", again, err)
+		}
+		for _, n := range j.Nodes {
+			if strings.ContainsAny(n.Name+n.Address, "/ \t\n,:;'\"$`\\") || strings.HasPrefix(n.Address, "-") {
+				t.Errorf("node %+v", n)
+			}
+		}
+	})
+}
