@@ -15,7 +15,7 @@ func unableTo(verb, thing, name string) string {
 	return fmt.Sprintf("Unable to %s %s %q", verb, thing, name)
 }
 
-// addOCIError reports a failure of OCI: what happened, OCI's own words and request id, what to do next.
-func addOCIError(diags *diag.Diagnostics, verb, thing, name string, err error) {
-	diags.AddError(unableTo(verb, thing, name), oci.Explain(err).String())
+// addClusterError reports a failure of OCI about a GPU cluster: what happened, OCI's own words and request id, what to do next.
+func addClusterError(diags *diag.Diagnostics, verb, name string, err error) {
+	diags.AddError(unableTo(verb, gpuCluster, name), oci.Explain(err).String())
 }

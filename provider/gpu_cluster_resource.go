@@ -74,7 +74,7 @@ func (r *gpuClusterResource) Create(ctx context.Context, req resource.CreateRequ
 		resp.Diagnostics.Append(resp.State.Set(ctx, accepted)...)
 	}
 	if err != nil {
-		addOCIError(&resp.Diagnostics, "create", gpuCluster, m.DisplayName.ValueString(), err)
+		addClusterError(&resp.Diagnostics, "create", m.DisplayName.ValueString(), err)
 		return
 	}
 	tflog.Info(ctx, "OCI has accepted the cluster", map[string]any{"id": c.ID, "size": c.Size})
@@ -85,7 +85,7 @@ func (r *gpuClusterResource) Create(ctx context.Context, req resource.CreateRequ
 	switch {
 	case err == nil:
 	case errors.As(err, &failure):
-		addOCIError(&resp.Diagnostics, "create", gpuCluster, m.DisplayName.ValueString(), err)
+		addClusterError(&resp.Diagnostics, "create", m.DisplayName.ValueString(), err)
 		if failure.Ended() && removeLeftovers(ctx, clusters, c, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
@@ -119,7 +119,7 @@ func removeLeftovers(ctx context.Context, clusters *oci.Clusters, c oci.Cluster,
 	ctx, cancel := clusters.Afterwards(ctx)
 	defer cancel()
 	if err := clusters.Delete(ctx, c, nil); err != nil {
-		addOCIError(diags, "clean up", gpuCluster, c.DisplayName, err)
+		addClusterError(diags, "clean up", c.DisplayName, err)
 		return false
 	}
 	return true
@@ -158,12 +158,12 @@ func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	}
 	if err != nil {
-		addOCIError(&resp.Diagnostics, "read", gpuCluster, nameOf(&m), err)
+		addClusterError(&resp.Diagnostics, "read", nameOf(&m), err)
 		return
 	}
 	nodes, err := clusters.Nodes(ctx, c)
 	if err != nil {
-		addOCIError(&resp.Diagnostics, "read the nodes of", gpuCluster, nameOf(&m), err)
+		addClusterError(&resp.Diagnostics, "read the nodes of", nameOf(&m), err)
 		return
 	}
 	m.fromAPI(ctx, c)
@@ -196,7 +196,7 @@ func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequ
 
 	operation, err := clusters.Update(waiting, state.ID.ValueString(), m.toAPI(), state.tags(), m.relaunches(&state))
 	if err != nil {
-		addOCIError(&resp.Diagnostics, "update", gpuCluster, nameOf(&state), err)
+		addClusterError(&resp.Diagnostics, "update", nameOf(&state), err)
 		return
 	}
 	accepted := m.reached(ctx, operation.Cluster(), state.Nodes)
@@ -207,7 +207,7 @@ func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequ
 	var failure *oci.FailureError
 	switch {
 	case errors.As(err, &failure):
-		addOCIError(&resp.Diagnostics, "update", gpuCluster, nameOf(&state), err)
+		addClusterError(&resp.Diagnostics, "update", nameOf(&state), err)
 	case err != nil:
 		resp.Diagnostics.AddError(unableTo("update", gpuCluster, nameOf(&state)), unfinished(waiting, &m, timeout, err))
 	default:
@@ -234,7 +234,7 @@ func (r *gpuClusterResource) Delete(ctx context.Context, req resource.DeleteRequ
 		Spec:            oci.Spec{CompartmentID: m.CompartmentID.ValueString()},
 	}, logProgress(ctx))
 	if err != nil {
-		addOCIError(&resp.Diagnostics, "delete", gpuCluster, m.DisplayName.ValueString(), err)
+		addClusterError(&resp.Diagnostics, "delete", m.DisplayName.ValueString(), err)
 	}
 }
 

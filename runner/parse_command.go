@@ -94,7 +94,7 @@ func printParsed(w io.Writer, result nccl.Output, output string) error {
 }
 
 // exitCode ends the program with this status, without a further message.
-type exitCode int
+type exitCode int //nolint:errname // a status that is returned as an error
 
 // Error makes it an error.
 func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }

@@ -65,7 +65,7 @@ func finished(dir job.Dir) (status int, over bool, err error) {
 
 // clear removes what an earlier run of the job left, but neither the job nor its keys, nor the runner's log,
 // which may be this process' own.
-func clear(dir job.Dir) error {
+func sweep(dir job.Dir) error {
 	logs, err := filepath.Glob(dir.RunLog("*"))
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func Begin(dir job.Dir, j job.Job) (*Writer, error) {
 }
 
 func (w *Writer) prepare(j job.Job) error {
-	if err := clear(w.dir); err != nil {
+	if err := sweep(w.dir); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(j, "", "  ")

@@ -50,7 +50,7 @@ func Start(ctx context.Context, dir job.Dir, runner string) (State, error) {
 	if status, over, err := finished(dir); err != nil || (over && status == StatusPass) {
 		return Finished, err
 	}
-	if err := errors.Join(clear(dir), removed(dir.Log())); err != nil {
+	if err := errors.Join(sweep(dir), removed(dir.Log())); err != nil {
 		return "", err
 	}
 	exited, err := detach(ctx, dir, []string{runner, "run", dir.Job(), "--dir", string(dir)})

@@ -48,7 +48,7 @@ func becomeRoot() error {
 		return fmt.Errorf("wait for the user namespace: %w", err)
 	}
 	env := []string{hostinit.StageVariable + "=" + stageDaemon, "PATH=" + hostinit.Path, "HOME=/", "LANG=C.UTF-8"}
-	return fmt.Errorf("enter the user namespace: %w", syscall.Exec("/proc/self/exe", os.Args, env)) // #nosec G204 -- itself
+	return fmt.Errorf("enter the user namespace: %w", syscall.Exec("/proc/self/exe", os.Args, env)) // #nosec G204 G702 -- itself
 }
 
 // The region's network. The bastion has the last address of its subnet, which the API gives out last.
@@ -113,7 +113,7 @@ func reportReady(start error) error {
 }
 
 func (d *daemon) start(ctx context.Context) error {
-	if d.cfg.Config.Hosts == HostsLinux {
+	if d.cfg.Hosts == HostsLinux {
 		if err := d.startHosts(ctx); err != nil {
 			return err
 		}

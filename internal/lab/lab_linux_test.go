@@ -166,7 +166,7 @@ func dial(t *testing.T, info lab.Info) (*ssh.Client, *ssh.ClientConfig) {
 // hop logs in to a host through the bastion, whatever host key it shows.
 func hop(t *testing.T, bastion *ssh.Client, config ssh.ClientConfig, address string) *ssh.Client {
 	t.Helper()
-	config.HostKeyCallback = ssh.InsecureIgnoreHostKey() //nolint:gosec // a host's key is first seen here
+	config.HostKeyCallback = ssh.InsecureIgnoreHostKey()
 	tunnel, err := bastion.DialContext(t.Context(), "tcp", net.JoinHostPort(address, "22"))
 	if err != nil {
 		t.Fatal(err)
@@ -495,7 +495,7 @@ func TestPlainUser(t *testing.T) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(files, name), append(machine, line...), 0o644); err != nil { //nolint:gosec // as in /etc
+		if err := os.WriteFile(filepath.Join(files, name), append(machine, line...), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

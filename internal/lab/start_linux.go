@@ -141,7 +141,7 @@ func (l *Lab) start(ctx context.Context, cfg Config) error {
 	}
 	l.Info.PID, daemon.UserNamespace = process.pid, process.userNamespace
 	l.lifetime = process.stdin
-	if err := json.NewEncoder(process.stdin).Encode(daemon); err != nil {
+	if err := json.NewEncoder(process.stdin).Encode(daemon); err != nil { // #nosec G117 -- over a pipe, to itself
 		err = fmt.Errorf("send the lab its configuration: %w", err)
 		return errors.Join(err, process.kill())
 	}

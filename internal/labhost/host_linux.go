@@ -78,7 +78,7 @@ func (host *host) start(ctx context.Context, h *Hosts) error {
 		return fmt.Errorf("make a pipe: %w", err)
 	}
 	defer func() { _ = report.Close() }()
-	stdin, err := host.launch(h.ctx, reportWriter, execFile)
+	stdin, err := host.launch(h.ctx, reportWriter, execFile) //nolint:contextcheck // a host outlives the request that boots it
 	_ = reportWriter.Close()
 	if err != nil {
 		return err

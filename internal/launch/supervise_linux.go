@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +125,7 @@ func parentOf(stat string) (int, bool) {
 	if err != nil {
 		return 0, false
 	}
-	end := strings.LastIndexByte(string(text), ')')
+	end := bytes.LastIndexByte(text, ')')
 	fields := strings.Fields(string(text[end+1:]))
 	if len(fields) < 2 {
 		return 0, false

@@ -25,7 +25,7 @@ type Phase interface {
 }
 
 // Stop ends a job before its last phase.
-type Stop struct {
+type Stop struct { //nolint:errname // a decision, not a failure of the program
 	Outcome job.Outcome
 	Failure job.Failure
 }

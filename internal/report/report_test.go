@@ -74,7 +74,7 @@ func TestEverySampleHasEverySection(t *testing.T) {
 func wellFormed(t *testing.T, name, page string) {
 	t.Helper()
 	page = regexp.MustCompile(`<(meta|br)\b([^>]*)>`).ReplaceAllString(page, "<$1$2/>")
-	page = strings.Replace(page, " open>", ` open="">`, -1)
+	page = strings.ReplaceAll(page, " open>", ` open="">`)
 	page = strings.Replace(page, "<!DOCTYPE html>", "", 1)
 	decoder := xml.NewDecoder(strings.NewReader(page))
 	decoder.Entity = xml.HTMLEntity

@@ -43,7 +43,7 @@ func (r *reaper) reap() {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-		if err == syscall.EINTR { //nolint:errorlint // the system call's own number
+		if err == syscall.EINTR {
 			continue
 		}
 		if err != nil || pid == 0 {
