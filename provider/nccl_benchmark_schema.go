@@ -76,7 +76,7 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 				"broadcast", "reduce", "alltoall", "gather", "scatter", "sendrecv")},
 		},
 		"min_size_bytes": int64WithDefault("Smallest message size, in bytes. Default: 8.", 8, 4),
-		"max_size_bytes": int64WithDefault("Largest message size, in bytes. Default: 10737418240 (10 GiB).", 10<<30, 4),
+		"max_size_bytes": int64WithDefault("Largest message size, in bytes. Default: 8589934592 (8 GiB).", 8<<30, 4),
 		"step_factor":    int64WithDefault("Each size is the one before times this factor. Default: 2.", 2, 2),
 		"iterations":     int64WithDefault("Measured iterations a size. Default: 20.", 20, 1),
 		"warmup_iterations": int64WithDefault(

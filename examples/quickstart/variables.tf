@@ -72,7 +72,7 @@ variable "min_size_bytes" {
 variable "max_size_bytes" {
   description = "Largest message size."
   type        = number
-  default     = 10737418240
+  default     = 8589934592
 }
 
 variable "min_busbw_gb_per_s" {

@@ -120,8 +120,8 @@ func (w *work) reportRows(r run) func(job.Row) {
 
 // rowsOf gives the number of sizes that a benchmark asks for.
 func rowsOf(b job.Benchmark) int {
-	rows := 0
-	for size := b.MinSizeBytes; size <= b.MaxSizeBytes && size > 0; size *= int64(b.StepFactor) {
+	rows := 1
+	for size := b.MinSizeBytes; size <= b.MaxSizeBytes/int64(b.StepFactor); size *= int64(b.StepFactor) {
 		rows++
 	}
 	return rows
@@ -147,8 +147,8 @@ func describe(row job.Row) string {
 // environment is what the ranks get: the shape's settings, and over them the user's.
 func (w *work) environment() map[string]string {
 	env := map[string]string{}
-	if s, ok := shape.Lookup(w.Job.Shape); ok && s.NCCLEnv.Usable() {
-		maps.Copy(env, s.NCCLEnv.V)
+	if s, ok := shape.Lookup(w.Job.Shape); ok {
+		env = s.Environment()
 	}
 	maps.Copy(env, w.Job.Benchmark.Environment)
 	return env

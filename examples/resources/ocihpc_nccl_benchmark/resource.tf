@@ -9,8 +9,8 @@ resource "ocihpc_nccl_benchmark" "example" {
     }
   }
 
-  min_size_bytes = 1073741824  # 1 GiB
-  max_size_bytes = 10737418240 # 10 GiB
+  min_size_bytes = 1073741824 # 1 GiB
+  max_size_bytes = 8589934592 # 8 GiB
 
   expect = {
     min_busbw_gb_per_s = 185
