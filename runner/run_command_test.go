@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/nccl"
@@ -59,6 +62,16 @@ func (c *cluster) checkEvents(result job.Result) {
 	last := events[len(events)-1]
 	if events[0].Type != job.EventStarted || last.Type != job.EventResult || last.Result.Key != result.Key {
 		c.t.Errorf("the stream starts with %s and ends with %s", events[0].Type, last.Type)
+	}
+	schema := eventSchema(c.t)
+	for line := range strings.Lines(c.read(c.dir.Events())) {
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		if err == nil {
+			err = schema.Validate(doc)
+		}
+		if err != nil {
+			c.t.Errorf("event %s: %v", line, err)
+		}
 	}
 	rows := 0
 	for _, e := range events {
@@ -169,4 +182,26 @@ func TestRunWithALostConnection(t *testing.T) {
 		t.Errorf("%s: %+v\n%s", result.Outcome, result.Failure, c.read(c.dir.RunLog("all_nodes")))
 	}
 	c.nothingLeft()
+}
+
+func eventSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	id := ""
+	for _, schema := range [][]byte{job.ResultSchema, job.EventSchema} {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = doc.(map[string]any)["$id"].(string)
+		if err := compiler.AddResource(id, doc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compiled, err := compiler.Compile(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
 }

@@ -26,8 +26,12 @@ const (
 	Finished State = "finished" // with a pass, by an earlier run
 )
 
-// startLimit is how long a detached runner may take to begin its work.
-const startLimit = 20 * time.Second
+// How long a detached runner may take to begin its work: in a session of its own, and as a service, after
+// which it is tried in a session.
+const (
+	startLimit   = 20 * time.Second
+	serviceLimit = 5 * time.Second
+)
 
 // Start has a runner work on the job in the directory, detached from this process and its session. It is
 // idempotent: a job that is running or has passed is left alone, any other is run anew. Of several calls at
@@ -53,16 +57,23 @@ func Start(ctx context.Context, dir job.Dir, runner string) (State, error) {
 	if err := errors.Join(sweep(dir), removed(dir.Log())); err != nil {
 		return "", err
 	}
-	exited, err := detach(ctx, dir, []string{runner, "run", dir.Job(), "--dir", string(dir)})
+	argv := []string{runner, "run", dir.Job(), "--dir", string(dir)}
+	if asService(ctx, dir, argv) == nil {
+		// A service may be kept from running what lies in a home (SELinux); a second runner does no harm.
+		if err := begun(ctx, dir, serviceLimit, nil); err == nil {
+			return Started, nil
+		}
+	}
+	exited, err := inSession(ctx, dir, argv)
 	if err != nil {
 		return "", err
 	}
-	return Started, begun(ctx, dir, exited)
+	return Started, begun(ctx, dir, startLimit, exited)
 }
 
-// begun waits until the runner has the directory.
-func begun(ctx context.Context, dir job.Dir, exited <-chan error) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+// begun waits until the runner has the directory. exited gives the end of its process, where that is known.
+func begun(ctx context.Context, dir job.Dir, limit time.Duration, exited <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -87,13 +98,8 @@ func begun(ctx context.Context, dir job.Dir, exited <-chan error) error {
 	}
 }
 
-// detach starts a program that outlives this process and its login session: as a transient service where
-// systemd is the init, because it may end what a session leaves behind; else in a session of its own. The
-// channel gives the end of a program that was started without systemd.
-func detach(ctx context.Context, dir job.Dir, argv []string) (<-chan error, error) {
-	if err := asService(ctx, dir, argv); err == nil {
-		return nil, nil
-	}
+// inSession starts a program in a session of its own, which outlives this process. The channel gives its end.
+func inSession(ctx context.Context, dir job.Dir, argv []string) (<-chan error, error) {
 	log, err := os.OpenFile(dir.Log(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
@@ -113,8 +119,9 @@ func detach(ctx context.Context, dir job.Dir, argv []string) (<-chan error, erro
 
 var errNoSystemd = errors.New("systemd is not the init of this machine")
 
-// asService starts the program as a transient service: of the system, by sudo where need be, since a user's
-// own services end with the user's last session unless lingering is on.
+// asService starts the program as a transient service where systemd is the init, because systemd may be set
+// up to end what a login session leaves behind: a service of the system, by sudo where need be, since a
+// user's own services end with the user's last session unless lingering is on.
 func asService(ctx context.Context, dir job.Dir, argv []string) error {
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
 		return errNoSystemd
@@ -122,8 +129,6 @@ func asService(ctx context.Context, dir job.Dir, argv []string) error {
 	service := []string{
 		"systemd-run", "--quiet", "--collect", "--unit", "ocihpc-job-" + path.Base(string(dir)),
 		"--uid", strconv.Itoa(os.Getuid()), "--gid", strconv.Itoa(os.Getgid()),
-		"--working-directory", string(dir),
-		"--property", "StandardOutput=append:" + dir.Log(), "--property", "StandardError=append:" + dir.Log(),
 		// What a login gets on HPC images: RDMA needs locked memory.
 		"--property", "LimitMEMLOCK=infinity", "--property", "LimitNOFILE=1048576",
 	}
@@ -135,6 +140,8 @@ func asService(ctx context.Context, dir job.Dir, argv []string) error {
 	if os.Geteuid() != 0 {
 		service = append([]string{"sudo", "--non-interactive"}, service...)
 	}
-	service = append(append(service, "--"), argv...)
+	// The shell, unlike systemd, may use files of a home under SELinux.
+	service = append(service, "--", "/bin/sh", "-c", `log=$1; shift; exec "$@" >>"$log" 2>&1`, "sh", dir.Log())
+	service = append(service, argv...)
 	return exec.CommandContext(ctx, service[0], service[1:]...).Run() // #nosec G204 -- fixed words and our own paths
 }
