@@ -131,6 +131,7 @@ func asService(ctx context.Context, dir job.Dir, argv []string) error {
 		"--uid", strconv.Itoa(os.Getuid()), "--gid", strconv.Itoa(os.Getgid()),
 		// What a login gets on HPC images: RDMA needs locked memory.
 		"--property", "LimitMEMLOCK=infinity", "--property", "LimitNOFILE=1048576",
+		"--property", "UMask=0077",
 	}
 	for _, name := range []string{"HOME", "USER", "LOGNAME", "PATH", "LD_LIBRARY_PATH", "SHELL", "LANG"} {
 		if value, set := os.LookupEnv(name); set {

@@ -83,7 +83,10 @@ func (p check) inspect(ctx context.Context, n *nodeWork) error {
 	err = launch.Run(ctx, n.at.Host, n.at.Runner, command, &out, &messages)
 	var exit *remote.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.Status != checkFailed) {
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(messages.String()))
+		if said := strings.TrimSpace(messages.String()); said != "" {
+			return fmt.Errorf("%w: %s", err, said)
+		}
+		return err
 	}
 	var report node.Report
 	if err := job.DecodeStrict(out.Bytes(), &report); err != nil {
