@@ -245,7 +245,9 @@ func TestAccGPUCluster_noCapacity(t *testing.T) {
 
 // Ctrl-C during the create: nothing is lost, nothing is tainted, and the next apply carries on.
 func TestAccGPUCluster_interruptedCreate(t *testing.T) {
-	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.TimeScale = 200 })
+	var gate acctest.Gate
+	gate.Close()
+	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Hosts = &gate })
 	tf := acctest.NewTerraform(t, clusterHCL(region))
 	t.Parallel()
 	apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
@@ -259,13 +261,7 @@ func TestAccGPUCluster_interruptedCreate(t *testing.T) {
 	if recorded == nil || recorded.Tainted {
 		t.Fatalf("recorded: %+v\n%s", recorded, output)
 	}
-	if recorded.Values["state"] == "RUNNING" {
-		t.Fatal("the interrupt came too late for this test")
-	}
-	output = tf.Apply()
-	if !strings.Contains(output, "0 added, 1 changed, 0 destroyed") {
-		t.Errorf("the next apply did not carry on:\n%s", output)
-	}
+	carryOn(t, tf, &gate)
 	now := tf.State(clusterAddress)
 	nodes, _ := now.Values["nodes"].([]any)
 	if now.Values["id"] != recorded.Values["id"] || now.Values["state"] != "RUNNING" || len(nodes) != 2 {
@@ -278,13 +274,26 @@ func TestAccGPUCluster_interruptedCreate(t *testing.T) {
 	}
 }
 
+// carryOn plans while the cluster is not complete, and applies that plan once it can become so.
+func carryOn(t *testing.T, tf *acctest.Terraform, gate *acctest.Gate) {
+	t.Helper()
+	output := tf.Must("plan", "-out=next", "-no-color", "-input=false")
+	gate.Open()
+	if !strings.Contains(output, "0 to add, 1 to change, 0 to destroy") {
+		t.Errorf("the next plan does not carry on:\n%s", output)
+	}
+	tf.Must("apply", "-no-color", "-input=false", "next")
+}
+
 // Ctrl-C during a change: it is recorded how far it came, and the next apply carries on.
 func TestAccGPUCluster_interruptedResize(t *testing.T) {
-	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.TimeScale = 200 })
+	var gate acctest.Gate
+	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Hosts = &gate })
 	tf := acctest.NewTerraform(t, clusterHCL(region, "size = 1"))
 	t.Parallel()
 	tf.Apply()
 	first := tf.State(clusterAddress)
+	gate.Close()
 	tf.Configure(clusterHCL(region, "size = 3"))
 	apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
 	acctest.Eventually(t, "nodes are being launched", func() bool { return region.Stats().Instances > 1 })
@@ -295,7 +304,7 @@ func TestAccGPUCluster_interruptedResize(t *testing.T) {
 	if now := tf.State(clusterAddress); now == nil || now.Tainted || now.Values["state"] == "RUNNING" {
 		t.Fatalf("recorded: %+v", now)
 	}
-	tf.Apply()
+	carryOn(t, tf, &gate)
 	now := tf.State(clusterAddress)
 	if nodes, _ := now.Values["nodes"].([]any); now.Values["id"] != first.Values["id"] || len(nodes) != 3 {
 		t.Errorf("became %v", now.Values)
@@ -309,7 +318,9 @@ func TestAccGPUCluster_interruptedResize(t *testing.T) {
 
 // A create that takes longer than its time-out is no failure of the cluster.
 func TestAccGPUCluster_slowCreate(t *testing.T) {
-	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.TimeScale = 100 })
+	var gate acctest.Gate
+	gate.Close()
+	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Hosts = &gate })
 	impatient := clusterHCL(region, `timeouts = { create = "1s" }`)
 	tf := acctest.NewTerraform(t, impatient)
 	t.Parallel()
@@ -320,7 +331,7 @@ func TestAccGPUCluster_slowCreate(t *testing.T) {
 	if recorded == nil || recorded.Tainted {
 		t.Fatalf("recorded: %+v", recorded)
 	}
-	tf.Apply()
+	carryOn(t, tf, &gate)
 	if now := tf.State(clusterAddress); now.Values["id"] != recorded.Values["id"] || now.Values["state"] != "RUNNING" {
 		t.Errorf("became %v", now.Values)
 	}
