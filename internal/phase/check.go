@@ -151,7 +151,7 @@ func summary(checks []job.Check) (job.Outcome, string) {
 		}
 	}
 	if len(messages) == 0 {
-		return worst, fmt.Sprintf("%d checks passed", len(checks))
+		return worst, "all checks passed"
 	}
 	return worst, strings.Join(messages, "; ")
 }
