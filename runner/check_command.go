@@ -80,6 +80,8 @@ func printFound(w io.Writer, found node.Report) error {
 	fact := func(label, name, value string) {
 		if reason, unknown := found.Facts.Unknown[name]; unknown {
 			value = "unknown: " + strings.ReplaceAll(reason, "\n", "; ")
+		} else if value == "" {
+			value = "none"
 		}
 		line(label, value)
 	}

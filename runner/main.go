@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -78,10 +79,14 @@ func statusOf(err error) int {
 
 // oneOf makes a value that is none of the allowed ones a usageError.
 func oneOf(flag, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 	return usageError{fmt.Errorf("--%s is one of %v, not %q", flag, allowed, value)}
 }
+
+// exitCode ends the program with this status, without a further message.
+type exitCode int //nolint:errname // a status that is returned as an error
+
+// Error makes it an error.
+func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }

@@ -38,11 +38,12 @@ collector put between the lines.
 Exit status:
   0  a complete report, and nothing wrong in it
   1  there is a failure: the run did not end, could not start, or gave wrong values
-  2  wrong usage, or the file cannot be read`,
-		Args: cobra.ExactArgs(1),
+  2  the file cannot be read
+  64 wrong usage`,
+		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "table" && output != "json" {
-				return fmt.Errorf("--output is table or json, not %q", output)
+			if err := oneOf("output", output, "table", "json"); err != nil {
+				return err
 			}
 			var status *int
 			if cmd.Flags().Changed("exit-status") {
@@ -92,9 +93,3 @@ func printParsed(w io.Writer, result nccl.Output, output string) error {
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(document)
 }
-
-// exitCode ends the program with this status, without a further message.
-type exitCode int //nolint:errname // a status that is returned as an error
-
-// Error makes it an error.
-func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }

@@ -102,7 +102,7 @@ func TestRshEndsTheCommand(t *testing.T) {
 		t.Errorf("the client ends with %v", err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if text, _ := os.ReadFile(file); string(text) == "ended\n" { //nolint:gosec // a test's own file
+		if text, _ := os.ReadFile(file); string(text) == "ended\n" {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -165,7 +165,7 @@ func FuzzReadFrame(f *testing.F) {
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("out"), []byte("err"), byte(7), uint64(1))
 	f.Fuzz(func(t *testing.T, out, errors []byte, status byte, seed uint64) {
-		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test
+		random := rand.New(rand.NewPCG(seed, 0))
 		var wire bytes.Buffer
 		var lock sync.Mutex
 		for _, stream := range []struct {

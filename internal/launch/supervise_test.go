@@ -47,7 +47,7 @@ func supervisor(t *testing.T) string {
 		t.Fatal(err)
 	}
 	runner := filepath.Join(t.TempDir(), "runner")
-	if err := os.WriteFile(runner, []byte("#!/bin/sh\n"+superviseVariable+"=1 exec "+self+" \"$@\"\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(runner, []byte("#!/bin/sh\n"+superviseVariable+"=1 exec "+self+" \"$@\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return runner
@@ -113,7 +113,7 @@ while [ ! -s $dir/daemon ] || [ ! -s $dir/deaf ]; do sleep 0.01; done
 				t.Errorf("error: %v", err)
 			}
 			for _, file := range []string{"daemon", "deaf"} {
-				text, err := os.ReadFile(filepath.Join(dir, file)) //nolint:gosec // a test's own file
+				text, err := os.ReadFile(filepath.Join(dir, file))
 				if err != nil {
 					t.Fatal(err)
 				}
