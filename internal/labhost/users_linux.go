@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,6 +17,9 @@ const opcID = 1000
 // firstPersonID is the first ID of people's accounts; those below are the system's.
 const firstPersonID, nobodyID = 1000, 65534
 
+// networkUser is systemd's network service; networkID is its ID where the machine has no such user.
+const networkUser, networkID = "systemd-network", "998"
+
 // writeUsers gives hosts the machine's system accounts, without passwords, and opc.
 func (l layers) writeUsers() error {
 	users, err := systemAccounts("/etc/passwd")
@@ -25,6 +29,11 @@ func (l layers) writeUsers() error {
 	groups, err := systemAccounts("/etc/group")
 	if err != nil {
 		return err
+	}
+	// cloud-init gives files to it where systemd's network service is not installed, too.
+	if !slices.ContainsFunc(users, func(fields []string) bool { return fields[0] == networkUser }) {
+		users = append(users, []string{networkUser, "x", networkID, networkID, "", "/", "/usr/sbin/nologin"})
+		groups = append(groups, []string{networkUser, "x", networkID, ""})
 	}
 	var passwd, shadow, group strings.Builder
 	for _, fields := range users {
