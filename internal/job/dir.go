@@ -34,7 +34,13 @@ func (d Dir) PID() string { return path.Join(string(d), "pid") }
 // Lock is locked by the runner for as long as it works on the job.
 func (d Dir) Lock() string { return path.Join(string(d), "lock") }
 
-// RunLog holds what one nccl-tests run printed; name is the run's, such as all_nodes.
+// AllNodesRun is the name of the run over all nodes.
+const AllNodesRun = "all_nodes"
+
+// NodeRun is the name of the run of one node alone.
+func NodeRun(node string) string { return "each_node-" + node }
+
+// RunLog holds what one nccl-tests run printed; name is the run's, [AllNodesRun] or a [NodeRun].
 func (d Dir) RunLog(name string) string { return path.Join(string(d), name+".log") }
 
 // Key is the private key by which the head node reaches the others; mode 0600, gone when the job is over.

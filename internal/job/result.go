@@ -52,19 +52,21 @@ type NodeResult struct {
 
 // Facts of a node, as it reports them itself.
 type Facts struct {
-	Hostname       string   `json:"hostname"`
-	OS             string   `json:"os"`
-	Kernel         string   `json:"kernel"`
-	Arch           string   `json:"arch"`
-	Timezone       string   `json:"timezone"`
-	CloudInit      string   `json:"cloud_init"` // cloud-init's own status word; empty without cloud-init
-	GPUs           []GPU    `json:"gpus"`
-	DriverVersion  string   `json:"driver_version"`
-	NetworkCIDR    string   `json:"network_cidr"` // network of the node's address, such as 10.0.1.0/24
-	Mounts         []string `json:"mounts"`
-	OpenMPIVersion string   `json:"open_mpi_version"`
-	OpenMPIBin     string   `json:"open_mpi_bin"` // directory of mpirun
-	NCCLTestsDir   string   `json:"nccl_tests_dir"`
+	Hostname  string `json:"hostname"`
+	OS        string `json:"os"`
+	Kernel    string `json:"kernel"`
+	Arch      string `json:"arch"`
+	Timezone  string `json:"timezone"`
+	CloudInit string `json:"cloud_init"` // cloud-init's own status word; empty without cloud-init
+	// CloudInitDetail is what cloud-init says of its errors; empty when it says nothing.
+	CloudInitDetail string   `json:"cloud_init_detail,omitempty"`
+	GPUs            []GPU    `json:"gpus"`
+	DriverVersion   string   `json:"driver_version"`
+	NetworkCIDR     string   `json:"network_cidr"` // network of the node's address, such as 10.0.1.0/24
+	Mounts          []string `json:"mounts"`
+	OpenMPIVersion  string   `json:"open_mpi_version"`
+	OpenMPIBin      string   `json:"open_mpi_bin"` // directory of mpirun
+	NCCLTestsDir    string   `json:"nccl_tests_dir"`
 	// Unknown lists the facts that could not be read, each with the reason.
 	Unknown map[string]string `json:"unknown,omitempty"`
 }

@@ -61,12 +61,20 @@ func checkCloudInit(facts job.Facts, waited int) job.Check {
 	case cloudInitDone, cloudInitDisabled:
 		return check(name, job.Pass, "cloud-init is "+facts.CloudInit, "")
 	case cloudInitDegraded:
-		return check(name, job.Warn, "cloud-init is done, with errors that it recovered from", advice)
+		return check(name, job.Warn, withDetail("cloud-init is done, with errors that it recovered from", facts.CloudInitDetail), advice)
 	case cloudInitError:
-		return check(name, job.Fail, "cloud-init ended with an error", advice)
+		return check(name, job.Fail, withDetail("cloud-init ended with an error", facts.CloudInitDetail), advice)
 	default:
 		return check(name, job.Fail, fmt.Sprintf("cloud-init has not finished after %d seconds (status: %s)", waited, facts.CloudInit), advice)
 	}
+}
+
+// withDetail adds a program's own words to a message.
+func withDetail(message, detail string) string {
+	if detail == "" {
+		return message
+	}
+	return message + ": " + detail
 }
 
 // checkGPUs wants as many GPUs as the shape has, and at least as many as the job needs.

@@ -21,19 +21,35 @@ const (
 // cloudInitPoll is how often a running cloud-init is asked.
 const cloudInitPoll = 2 * time.Second
 
-// cloudInitStatus gives cloud-init's word for its state; empty when it is not installed.
-func cloudInitStatus(ctx context.Context) (string, error) {
-	// The status shows what went wrong while cloud-init ran, not whether it answered: 1 error, 2 degraded.
-	text, err := answer(ctx, "cloud-init", "status")
+// cloudInitStatus gives cloud-init's word for its state, and what it says of its errors; both are empty when
+// it is not installed.
+func cloudInitStatus(ctx context.Context) (status, detail string, err error) {
+	// The exit status shows what went wrong while cloud-init ran, not whether it answered: 1 error, 2 degraded.
+	text, err := answer(ctx, "cloud-init", "status", "--long")
 	if missing(err) {
-		return "", nil
+		return "", "", nil
 	}
+	// Fields of a line each; "detail:" and, from 23.4 on, "errors:" have theirs below, to the next field.
+	var details []string
+	section := ""
 	for line := range strings.Lines(text) {
-		if word, ok := strings.CutPrefix(line, "status:"); ok {
-			return strings.TrimSpace(word), nil
+		line = strings.TrimSpace(line)
+		name, value, isField := strings.Cut(line, ":")
+		switch {
+		case isField && name == "status":
+			status = strings.TrimSpace(value)
+		case isField && (name == "detail" || name == "errors"):
+			section = name
+		case section == "detail" && !strings.HasPrefix(line, "DataSource") || section == "errors" && strings.HasPrefix(line, "- "):
+			details = append(details, strings.TrimPrefix(line, "- "))
+		default:
+			section = ""
 		}
 	}
-	return "", err
+	if status == "" {
+		return "", "", err
+	}
+	return status, strings.Join(details, "; "), nil
 }
 
 // waitForCloudInit returns when cloud-init has ended or the time is over. It asks again and again rather
@@ -44,7 +60,7 @@ func waitForCloudInit(ctx context.Context, seconds int) {
 	ticker := time.NewTicker(cloudInitPoll)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		if status, err := cloudInitStatus(ctx); err != nil || !unfinished(status) {
+		if status, _, err := cloudInitStatus(ctx); err != nil || !unfinished(status) {
 			return
 		}
 		select {

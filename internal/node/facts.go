@@ -5,6 +5,7 @@ package node
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func gather(ctx context.Context, r Request) job.Facts {
 	note("kernel", err)
 	facts.Timezone, err = timezone("/")
 	note("timezone", err)
-	facts.CloudInit, err = cloudInitStatus(ctx)
+	facts.CloudInit, facts.CloudInitDetail, err = cloudInitStatus(ctx)
 	note("cloud_init", err)
 	facts.GPUs, facts.DriverVersion, err = gpus(ctx)
 	note("gpus", err)
@@ -47,10 +48,8 @@ func gather(ctx context.Context, r Request) job.Facts {
 	note("mounts", err)
 	facts.OpenMPIBin, facts.OpenMPIVersion, err = openMPI(ctx)
 	note("open_mpi_version", err)
-	if r.Collective != "" {
-		facts.NCCLTestsDir, err = ncclTestsDir(r.NCCLTestsDir, r.Collective)
-		note("nccl_tests_dir", err)
-	}
+	facts.NCCLTestsDir, err = ncclTestsDir(r.NCCLTestsDir, cmp.Or(r.Collective, "all_reduce"))
+	note("nccl_tests_dir", err)
 	return facts
 }
 

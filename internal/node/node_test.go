@@ -118,6 +118,8 @@ func TestCloudInit(t *testing.T) {
 	}{
 		"done":           {"echo 'status: done'", 5, job.Pass, "done"},
 		"error":          {"echo 'status: error'; exit 1", 5, job.Fail, "error"},
+		"its own words":  {`printf 'status: error\nboot_status_code: enabled-by-sysvinit\ndetail:\nUnknown user or group: x\n'; exit 1`, 5, job.Fail, "with an error: Unknown user or group: x"},
+		"newer words":    {`printf 'status: error\ndetail: DataSourceOracle\nerrors:\n\t- one\n\t- two\nrecoverable_errors: {}\n'; exit 1`, 5, job.Fail, "with an error: one; two"},
 		"degraded":       {"echo 'status: degraded'; exit 2", 5, job.Warn, "recovered"},
 		"disabled":       {"echo 'status: disabled'", 5, job.Pass, "disabled"},
 		"never finishes": {"echo 'status: running'", 1, job.Fail, "not finished after 1 seconds"},
