@@ -4,6 +4,9 @@ package provider
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -15,7 +18,28 @@ func unableTo(verb, thing, name string) string {
 	return fmt.Sprintf("Unable to %s %s %q", verb, thing, name)
 }
 
-// addClusterError reports a failure of OCI about a GPU cluster: what happened, OCI's own words and request id, what to do next.
+// addClusterError reports a failure of OCI about a GPU cluster.
 func addClusterError(diags *diag.Diagnostics, verb, name string, err error) {
-	diags.AddError(unableTo(verb, gpuCluster, name), oci.Explain(err).String())
+	diags.AddError(unableTo(verb, gpuCluster, name), explain(err))
+}
+
+// explain says what happened, OCI's own words and request id, and what to do next.
+func explain(err error) string {
+	problem := oci.Explain(err)
+	problem.What = sentence(problem.What)
+	return problem.String()
+}
+
+// sentence makes a message that starts small, as Go's errors and the runner's messages do, one for people.
+// Names such as all_reduce stay as they are, and so does the end of a longer account.
+func sentence(message string) string {
+	word, _, _ := strings.Cut(message, " ")
+	if !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		first, size := utf8.DecodeRuneInString(message)
+		message = string(unicode.ToUpper(first)) + message[size:]
+	}
+	if strings.HasSuffix(message, ".") || strings.Contains(message, "\n") {
+		return message
+	}
+	return message + "."
 }

@@ -4,9 +4,11 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -52,18 +54,30 @@ func (r *gpuClusterResource) ModifyPlan(ctx context.Context, req resource.Modify
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// checkDomain refuses a name that does not exist before anything is destroyed to make room for it. That
-// OCI cannot be asked is no verdict.
+// askLimit bounds what a plan asks of OCI beyond the state of things: it must not hang where OCI is not
+// within reach.
+const askLimit = 10 * time.Second
+
+// checkDomain refuses a name that does not exist before anything is destroyed to make room for it, and
+// credentials with which the apply could only fail. That OCI does not answer is no verdict.
 func (r *gpuClusterResource) checkDomain(ctx context.Context, name types.String, diags *diag.Diagnostics) {
 	if name.IsUnknown() || r.data == nil {
 		return
 	}
-	clusters, err := r.data.clusters()
-	if err != nil {
-		tflog.Warn(ctx, "The availability domain is not checked: "+err.Error())
+	if _, err := r.data.clusters(); errors.Is(err, errNotKnownYet) {
 		return
 	}
+	clusters := r.clusters(diags)
+	if clusters == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
 	names, err := clusters.AvailabilityDomains(ctx)
+	if oci.KindOf(err) == oci.Unauthenticated {
+		diags.AddError("Unable to authenticate to OCI", explain(err))
+		return
+	}
 	if err != nil {
 		tflog.Warn(ctx, "The availability domain is not checked: "+err.Error())
 		return

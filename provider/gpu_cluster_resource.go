@@ -48,7 +48,7 @@ const gpuCluster = "GPU cluster"
 func (r *gpuClusterResource) clusters(diags *diag.Diagnostics) *oci.Clusters {
 	clusters, err := r.data.clusters()
 	if err != nil {
-		diags.AddError("Unable to configure access to OCI", oci.Explain(err).String())
+		diags.AddError("Unable to configure access to OCI", explain(err))
 	}
 	return clusters
 }
@@ -127,7 +127,7 @@ func removeLeftovers(ctx context.Context, clusters *oci.Clusters, c oci.Cluster,
 
 // unfinished says why the wait ended early and how to go on.
 func unfinished(ctx context.Context, m *gpuClusterModel, timeout time.Duration, err error) string {
-	why := oci.Explain(err).String()
+	why := explain(err)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		why = "The apply was interrupted."
@@ -153,7 +153,7 @@ func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest,
 	if errors.Is(err, oci.ErrGone) {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("GPU cluster %q is gone", nameOf(&m)),
 			fmt.Sprintf("OCI does not show %s any more: it was deleted outside of this configuration, or this user may no longer see it. "+
-				"It is taken out of the state, and the next apply creates a new one.\n\n%s", m.ID.ValueString(), oci.Explain(err)))
+				"It is taken out of the state, and the next apply creates a new one.\n\n%s", m.ID.ValueString(), explain(err)))
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -212,7 +212,7 @@ func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequ
 		resp.Diagnostics.AddError(unableTo("update", gpuCluster, nameOf(&state)), unfinished(waiting, &m, timeout, err))
 	default:
 		if err := operation.CleanUp(waiting); err != nil {
-			resp.Diagnostics.AddWarning(unableTo("delete", "a former instance configuration of", nameOf(&state)), oci.Explain(err).String())
+			resp.Diagnostics.AddWarning(unableTo("delete", "a former instance configuration of", nameOf(&state)), explain(err))
 		}
 	}
 }

@@ -364,3 +364,21 @@ func TestAccGPUCluster_badInput(t *testing.T) {
 		})
 	}
 }
+
+// What can only fail is refused by the plan, before anything is changed.
+func TestAccGPUCluster_badAccess(t *testing.T) {
+	region := acctest.StartRegion(t, nil)
+	for name, test := range map[string]struct{ right, wrong, message string }{
+		"fingerprint": {acctest.Fingerprint(), "00:11", `401\s+NotAuthenticated`},
+		"key":         {"BEGIN RSA PRIVATE KEY", "BEGIN", `the\s+provider's\s+private_key:`},
+		"endpoint":    {region.Endpoint, "http://203.0.113.1", `plain\s+http\s+is\s+allowed\s+to\s+this\s+machine`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, region, resource.TestStep{
+				Config:      strings.Replace(clusterHCL(region), test.right, test.wrong, 1),
+				PlanOnly:    true,
+				ExpectError: regexp.MustCompile(`(?s)` + test.message),
+			})
+		})
+	}
+}

@@ -11,8 +11,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -128,20 +126,20 @@ func (r *ncclBenchmarkResource) measure(ctx context.Context, m *ncclBenchmarkMod
 
 	access, err := m.SSH.access(ctx, r.data.SSHPrivateKey, known)
 	if err != nil {
-		diags.AddAttributeError(path.Root("ssh"), unableTo("measure", "nodes", m.head()), err.Error())
+		diags.AddAttributeError(path.Root("ssh"), unableTo("measure", "nodes", m.head()), sentence(err.Error()))
 		return false
 	}
 	defer access.close()
 
 	runners, err := r.data.runners()
 	if err != nil {
-		diags.AddError(unableTo("measure", "nodes", m.head()), err.Error())
+		diags.AddError(unableTo("measure", "nodes", m.head()), sentence(err.Error()))
 		return false
 	}
 	outcome, err := remote.Execute(ctx, access.Access, m.toJob(timeout), runners, logEvent(ctx))
 	if outcome.CleanupErr != nil {
 		diags.AddWarning(unableTo("clean up", "nodes", m.head()),
-			outcome.CleanupErr.Error()+"\n\nThe key is good for this job alone, and it expires by itself.")
+			sentence(outcome.CleanupErr.Error())+"\n\nThe key is good for this job alone, and it expires by itself.")
 	}
 	if err != nil {
 		diags.AddError(unableTo("measure", "nodes", m.head()), explainExecute(err, timeout))
@@ -229,16 +227,6 @@ func explainFailure(result *job.Result) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// sentence makes a message of the runner's, which starts small like Go's errors, one for people.
-func sentence(message string) string {
-	first, size := utf8.DecodeRuneInString(message)
-	message = string(unicode.ToUpper(first)) + message[size:]
-	if strings.HasSuffix(message, ".") {
-		return message
-	}
-	return message + "."
-}
-
 func explainExecute(err error, timeout time.Duration) string {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -247,7 +235,7 @@ func explainExecute(err error, timeout time.Duration) string {
 		return fmt.Sprintf("Not done within %s: %s\n\nThe next apply picks up a measurement that is still running. "+
 			"If the cluster needs longer, raise timeouts.create and timeouts.update.", timeout, err)
 	default:
-		return err.Error()
+		return sentence(err.Error())
 	}
 }
 

@@ -4,6 +4,7 @@ package provider
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -55,6 +56,9 @@ func (m providerModel) toData(version string) *providerData {
 	}
 }
 
+// errNotKnownYet is met in plans only.
+var errNotKnownYet = errors.New("not known yet")
+
 func (m providerModel) clients(version string) (*oci.Clients, error) {
 	for name, value := range map[string]types.String{
 		"auth": m.Auth, "tenancy_ocid": m.TenancyOCID, "user_ocid": m.UserOCID, "fingerprint": m.Fingerprint,
@@ -62,7 +66,7 @@ func (m providerModel) clients(version string) (*oci.Clients, error) {
 		"region": m.Region, "config_file_profile": m.ConfigFileProfile, "endpoint": m.Endpoint,
 	} {
 		if value.IsUnknown() {
-			return nil, fmt.Errorf("the provider's %s is not known yet: it depends on something that is still to be created. Apply that first, with -target", name)
+			return nil, fmt.Errorf("the provider's %s is %w: it depends on something that is still to be created. Apply that first, with -target", name, errNotKnownYet)
 		}
 	}
 	config := oci.Config{

@@ -104,7 +104,7 @@ func parseSigner(text []byte, origin string) ([]ssh.Signer, error) {
 	case errors.As(err, &locked):
 		return nil, fmt.Errorf("%s has a passphrase: add the key to an SSH agent and leave private_key_path out", origin)
 	case err != nil:
-		return nil, fmt.Errorf("parse the private key in %s: %w", origin, err)
+		return nil, fmt.Errorf("read the private key in %s, which must be in OpenSSH or PEM form: %w", origin, err)
 	}
 	return []ssh.Signer{signer}, nil
 }

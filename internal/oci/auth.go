@@ -4,7 +4,9 @@ package oci
 
 import (
 	"crypto/rsa"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -46,7 +48,7 @@ func (c Config) principal() (common.ConfigurationProvider, error) {
 		}
 		return provider, nil
 	}
-	return nil, fmt.Errorf("auth %q: must be one of %v", c.Auth, Auths)
+	return nil, fmt.Errorf("the provider's auth is %q: it must be one of %v", c.Auth, Auths)
 }
 
 // inRegion is a principal that works in a region of the user's choice.
@@ -80,10 +82,10 @@ func (c Config) securityToken() (common.ConfigurationProvider, error) {
 	}
 	provider, err := common.ConfigurationProviderForSessionTokenWithProfile(file, c.ConfigFileProfile, c.PrivateKeyPassword)
 	if err != nil {
-		return nil, fmt.Errorf("read the session of profile %s: %w", c.ConfigFileProfile, err)
+		return nil, fmt.Errorf("read the session of profile %s: %w", c.ConfigFileProfile, brief(err))
 	}
 	if _, err := provider.KeyID(); err != nil {
-		return nil, fmt.Errorf("read the session token of profile %s in %s: %w", c.ConfigFileProfile, file, err)
+		return nil, fmt.Errorf("read the session token of profile %s in %s: %w", c.ConfigFileProfile, file, brief(err))
 	}
 	return provider, nil
 }
@@ -116,7 +118,11 @@ func (c Config) apiKey() (common.ConfigurationProvider, error) {
 			continue
 		}
 		if *value.field, err = value.read(); err != nil {
-			return nil, fmt.Errorf("%s is not set, and profile %s of %s does not give it: %w", value.name, profile, file, err)
+			if _, missing := os.Stat(file); errors.Is(missing, fs.ErrNotExist) {
+				return nil, fmt.Errorf("the provider's %s is not set, and the OCI configuration file %s does not exist: "+
+					"write it with `oci setup config`, or set OCI_CONFIG_FILE or the provider's attributes", value.name, file)
+			}
+			return nil, fmt.Errorf("the provider's %s is not set, and profile %s of %s does not give it: %w", value.name, profile, file, brief(err))
 		}
 	}
 	if key.region == "" {
@@ -136,14 +142,14 @@ func (c Config) privateKey(fromFile common.ConfigurationProvider) (*rsa.PrivateK
 			return nil, err
 		}
 		if pem, err = os.ReadFile(file); err != nil {
-			return nil, fmt.Errorf("private_key_path: %w", err)
+			return nil, fmt.Errorf("read the provider's private_key_path: %w", err)
 		}
 		name = "private_key_path"
 	}
 	if len(pem) == 0 {
 		key, err := fromFile.PrivateRSAKey()
 		if err != nil {
-			return nil, fmt.Errorf("neither private_key nor private_key_path is set, and the profile gives no key: %w", err)
+			return nil, fmt.Errorf("neither private_key nor private_key_path is set, and the profile gives no key: %w", brief(err))
 		}
 		return key, nil
 	}
@@ -153,9 +159,18 @@ func (c Config) privateKey(fromFile common.ConfigurationProvider) (*rsa.PrivateK
 	}
 	key, err := common.PrivateKeyFromBytesWithPassword(pem, password)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("read the provider's %s: %w", name, err)
 	}
 	return key, nil
+}
+
+// brief cuts the SDK's references to its web pages, one for each layer, from an error.
+func brief(err error) error {
+	text, _, found := strings.Cut(err.Error(), "\nFor more info")
+	if !found {
+		return err
+	}
+	return errors.New(text)
 }
 
 // apiKey is a user's API signing key.

@@ -80,19 +80,19 @@ func fill(field *string, variables ...string) {
 func checkEndpoint(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		return fmt.Errorf("endpoint: %w", err)
+		return fmt.Errorf("read the endpoint: %w", err)
 	}
 	switch {
 	case u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return fmt.Errorf("endpoint %q: must be scheme://host:port and nothing more", endpoint)
+		return fmt.Errorf("the endpoint %q must be scheme://host:port and nothing more", endpoint)
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme != "http":
-		return fmt.Errorf("endpoint %q: the scheme must be https, or http to this machine", endpoint)
+		return fmt.Errorf("the endpoint %q must have the scheme https, or http to this machine", endpoint)
 	case u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback():
 		return nil
 	}
-	return fmt.Errorf("endpoint %q: plain http is allowed to this machine (127.0.0.1, ::1, localhost) only", endpoint)
+	return fmt.Errorf("the endpoint %q is of another machine: plain http is allowed to this machine (127.0.0.1, ::1, localhost) only", endpoint)
 }
 
 // configFile gives the path of the configuration file with ~ resolved.

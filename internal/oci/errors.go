@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 )
@@ -149,9 +147,7 @@ func Explain(err error) Problem {
 // String gives the whole problem in a few lines.
 func (p Problem) String() string {
 	var text strings.Builder
-	what := strings.TrimSpace(p.What)
-	first, size := utf8.DecodeRuneInString(what)
-	text.WriteString(string(unicode.ToUpper(first)) + what[size:])
+	text.WriteString(p.What)
 	if p.Status != 0 {
 		fmt.Fprintf(&text, "\n\nOCI answered %d %s: %s", p.Status, p.Code, p.Message)
 		if p.Operation != "" {
@@ -168,7 +164,8 @@ func (p Problem) String() string {
 }
 
 var advice = map[Kind]string{
-	NotFound: "The resource is gone, or this user may not see it: OCI does not tell which. Check the OCID, the compartment, and that a policy allows the operation.",
+	NotFound: "What the request names does not exist, or this user may not see or use it: OCI does not tell which. " +
+		"Check every OCID (compartment, subnet, image), that all are of this region, and that a policy allows the operation.",
 	Capacity: "There are not enough free hosts of this shape here at the moment. Try a smaller size, another availability domain or region, " +
 		"or later; a capacity reservation or Oracle's support can hold hosts for you. Repeating at once does not help.",
 	Limit: "A service limit or a compartment quota is reached. Compare Governance > Limits, Quotas and Usage in the console with what the cluster needs, " +

@@ -79,7 +79,7 @@ func TestExplainSaysAllThatAPersonNeeds(t *testing.T) {
 	t.Parallel()
 	err := answer{status: 500, code: "InternalError", text: "Out of host capacity.", request: "abc/def/123"}.wrapped()
 	text := Explain(err).String()
-	for _, want := range []string{"Create the cluster network: OCI refused the request", "500 InternalError: Out of host capacity.", "abc/def/123", "capacity reservation"} {
+	for _, want := range []string{"create the cluster network: OCI refused the request", "500 InternalError: Out of host capacity.", "abc/def/123", "capacity reservation"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -97,7 +98,8 @@ func retryable(err error) bool {
 func isTransport(err error) bool {
 	var badCertificate *tls.CertificateVerificationError
 	var dns *net.DNSError
-	if errors.As(err, &badCertificate) || errors.As(err, &dns) && dns.IsNotFound {
+	var file *fs.PathError // It wraps a system error number, which is a net.Error too.
+	if errors.As(err, &badCertificate) || errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &file) {
 		return false
 	}
 	var request *url.Error
