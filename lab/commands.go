@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"slices"
 	"syscall"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,8 @@ failures, and instances that are real Linux hosts with sshd and cloud-init, reac
 a bastion. GPUs are simulated, and say so, unless this machine has NVIDIA GPUs.
 
 Everything runs in namespaces of its own: whichever way the lab ends, no process, mount,
-bridge or namespace is left. It runs as root, or as a plain user with subordinate IDs.
+bridge or namespace is left. It runs as root, or as a plain user with subordinate IDs. Take the
+plain user for hosts that run what you do not trust: root on a host of root's lab can mount disks.
 
 Exit status: 0 success, 1 failure, 2 usage, 3 no lab is running, 4 one is running already,
 5 this machine cannot run it (the message says what to do). exec and run give the status of
@@ -177,8 +179,13 @@ func printStatus(w io.Writer, i lab.Info, s lab.Status) {
 	_, _ = fmt.Fprintf(w, "running, process %d, API %s, state directory %s\n", i.PID, i.Endpoint, i.Dir)
 	_, _ = fmt.Fprintf(w, "cluster networks %d, instance pools %d, instance configurations %d, instances %d, hosts %d\n",
 		s.ClusterNetworks, s.InstancePools, s.InstanceConfigurations, s.Instances, len(s.Hosts))
-	for _, host := range s.Hosts {
-		_, _ = fmt.Fprintln(w, "  host of", host)
+	if len(s.InstanceList) > 0 {
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(table, "HOST NAME\tPRIVATE IP\tSHAPE\tSTATE\tOCID")
+		for _, i := range s.InstanceList {
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", i.Hostname, i.PrivateIP, i.Shape, i.State, i.ID)
+		}
+		_ = table.Flush()
 	}
 	_, _ = fmt.Fprintf(w, "requests %d, refused for their signature %d, not simulated %d\n", s.Requests, s.Refused, len(s.Unknown))
 	for _, operation := range slices.Sorted(maps.Keys(s.Unknown)) {
@@ -205,9 +212,9 @@ func newEnv(dir *string) *cobra.Command {
 func newExec(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use: "exec HOST -- COMMAND [ARGUMENT...]", Short: "Run a command as root on a host, without ssh",
-		Long: `exec runs a command as root on the host of an instance (its OCID), or on the bastion
-("bastion"), and ends with its exit status.`,
-		Example: "  ocihpc-lab exec bastion -- hostname\n  ocihpc-lab exec ocid1.instance.oc1.us-lab-1.abc -- cloud-init status --long",
+		Long: `exec runs a command as root on a host, and ends with its exit status. HOST is an instance's
+host name or OCID (see "status"), or "bastion".`,
+		Example: "  ocihpc-lab exec bastion -- hostname\n  ocihpc-lab exec inst-ab3de-gpu -- cloud-init status --long",
 		Args:    arguments(cobra.MinimumNArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := lab.Open(*dir)
@@ -250,6 +257,7 @@ func newRun() *cobra.Command {
 }
 
 // runCommand runs a command in the lab's environment. An interrupt reaches it, too; it has the time to end.
+// Its exit status is a shell's: 128 and the number of the signal that ended it.
 func runCommand(ctx context.Context, info lab.Info, args []string) error {
 	command := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- the user's own command
 	command.Env = append(os.Environ(), info.Environ()...)
@@ -257,7 +265,10 @@ func runCommand(ctx context.Context, info lab.Info, args []string) error {
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	err := command.Run()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > 0 {
+	if errors.As(err, &exit) {
+		if status := exit.Sys().(syscall.WaitStatus); status.Signaled() {
+			return statusError(128 + int(status.Signal()))
+		}
 		return statusError(exit.ExitCode())
 	}
 	if err != nil {

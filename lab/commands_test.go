@@ -22,6 +22,7 @@ func TestCommands(t *testing.T) {
 		{"status", exitNotRunning, ""},
 		{"up --hosts=planets", exitError, ""},
 		{"up --hosts=none --time-scale=x", exitUsage, ""},
+		{"up --hosts=none --capacity=BM.GPU99=1", exitError, ""},
 		{"up --hosts=none", 0, "OCI config file"},
 		{"up --hosts=none", exitRunning, ""},
 		{"status", 0, "instances 0, hosts 0"},
@@ -34,6 +35,7 @@ func TestCommands(t *testing.T) {
 		{"down", 0, ""},
 		{"down", exitNotRunning, ""},
 		{"run --hosts=none -- sh -c exit\t7", 7, ""},
+		{"run --hosts=none -- sh -c kill\t-KILL\t$$", 128 + 9, ""},
 		{"run --hosts=none -- sh -c [\t-n\t\"$TF_VAR_subnet_id\"\t]", 0, ""},
 		{"fly", exitUsage, ""},
 	} {

@@ -28,6 +28,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // A second signal ends this at once; the lab then takes itself away.
 	err := newCommand().ExecuteContext(ctx)
 	stop()
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -58,6 +57,9 @@ func (d *daemon) control(ctx context.Context, conn *net.UnixConn) error {
 			_ = file.Close()
 		}
 	}()
+	if errors.Is(err, io.EOF) {
+		return nil // [Open] only looks whether somebody listens.
+	}
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,10 @@ func (d *daemon) status() Status {
 	status := Status{
 		Requests: stats.Requests, Refused: stats.Refused, Unknown: stats.Unknown,
 		InstanceConfigurations: stats.InstanceConfigurations, ClusterNetworks: stats.ClusterNetworks,
-		InstancePools: stats.InstancePools, Instances: stats.Instances, Hosts: []string{},
+		InstancePools: stats.InstancePools, Instances: stats.Instances, InstanceList: []InstanceStatus{}, Hosts: []string{},
+	}
+	for _, instance := range d.region.Instances() {
+		status.InstanceList = append(status.InstanceList, InstanceStatus(instance))
 	}
 	if d.hosts != nil {
 		status.Hosts = d.hosts.IDs()
@@ -150,8 +155,8 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("the command ended with status %d: %s", e.Status, bytes.TrimSpace(e.Stderr))
 }
 
-// Exec runs a command as root on the host of an instance, or on the bastion ("bastion"), and gives its
-// standard output. A status that is not 0 is an [ExitError]; the end of ctx ends the command.
+// Exec runs a command as root on the host of an instance, known by its OCID or host name, or on the
+// bastion ("bastion"), and gives its standard output. A status that is not 0 is an [ExitError]; the end of ctx ends the command.
 func (l *Lab) Exec(ctx context.Context, host string, argv ...string) ([]byte, error) {
 	stdin, err := os.Open(os.DevNull)
 	if err != nil {
@@ -215,19 +220,21 @@ func (l *Lab) ExecFiles(ctx context.Context, host string, argv []string, stdin, 
 // files for clients go too; the log stays unless the state directory is a temporary one. A lab that has
 // ended already is no error.
 func (l *Lab) Close() error {
-	err := l.end()
+	if err := l.end(); err != nil {
+		return err
+	}
 	if l.temporary {
-		return errors.Join(err, os.RemoveAll(l.Info.Dir))
+		return os.RemoveAll(l.Info.Dir)
 	}
-	for _, path := range []string{
-		l.Info.KeyFile, l.Info.ConfigFile, l.Info.CAFile, l.Info.SSHPrivateKeyPath, l.Info.SSHPrivateKeyPath + ".pub",
-		filepath.Join(l.Info.Dir, infoFile), filepath.Join(l.Info.Dir, envFile), filepath.Join(l.Info.Dir, controlFile),
-	} {
-		if removal := os.Remove(path); !errors.Is(removal, fs.ErrNotExist) {
-			err = errors.Join(err, removal)
-		}
+	lock, err := lockDir(l.Info.Dir)
+	if errors.Is(err, ErrRunning) || errors.Is(err, fs.ErrNotExist) {
+		return nil // The directory is another lab's by now, or gone.
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	return removeFiles(l.Info.Dir) // The lab has done so itself, unless it was killed.
 }
 
 func (l *Lab) end() error {

@@ -17,6 +17,8 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -81,12 +83,14 @@ func runDaemon() error {
 	if err := stdin.Decode(&d.cfg); err != nil {
 		return fmt.Errorf("read the lab's configuration: %w", err)
 	}
-	if !d.cfg.Detached {
-		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin) // Its end is the end of whoever wanted the lab.
-			stop()
-		}()
-	}
+	defer d.removeFiles()
+	go func() {
+		var detached bool
+		if err := stdin.Decode(&detached); err != nil || !detached {
+			stop() // Whoever wanted the lab is gone.
+		}
+	}()
+	began := time.Now()
 	err := d.start(ctx)
 	if report := reportReady(err); report != nil {
 		return errors.Join(err, report)
@@ -94,9 +98,25 @@ func runDaemon() error {
 	if err != nil {
 		return err
 	}
+	d.log.Info("the lab is up", "api", d.cfg.Info.Endpoint, "hosts", d.cfg.Hosts, "took", time.Since(began).Round(time.Millisecond))
 	<-ctx.Done()
 	d.log.Info("the lab ends")
 	return nil
+}
+
+// removeFiles takes the files for clients away, for nobody may be left who does. The daemon sees the
+// state directory only through its descriptor: it has a /tmp of its own.
+func (d *daemon) removeFiles() {
+	dir := fmt.Sprintf("/proc/self/fd/%d", dirFD)
+	var err error
+	if d.cfg.Temporary {
+		err = os.RemoveAll(dir + "/../" + filepath.Base(d.cfg.Dir))
+	} else {
+		err = removeFiles(dir)
+	}
+	if err != nil {
+		d.log.Error("files for clients are left", "error", err)
+	}
 }
 
 // reportReady tells the starter how the start went.
@@ -148,7 +168,7 @@ func (d *daemon) startHosts(ctx context.Context) error {
 		return err
 	}
 	err = d.hosts.BootBastion(ctx, labhost.Bastion{
-		Hostname: d.cfg.BastionHostname, Address: netip.PrefixFrom(bastionIP, publicCIDR.Bits()), Gateway: publicGateway,
+		Hostname: labhost.BastionID, Address: netip.PrefixFrom(bastionIP, publicCIDR.Bits()), Gateway: publicGateway,
 		AuthorizedKey: d.cfg.Info.SSHAuthorizedKeys, HostKey: hostKey,
 	})
 	if err != nil {
@@ -257,18 +277,27 @@ func (d *daemon) forward(ctx context.Context, clients net.Listener, address stri
 				_ = client.Close()
 				return
 			}
-			go pipe(client.(*net.TCPConn), server.(*net.TCPConn))
-			pipe(server.(*net.TCPConn), client.(*net.TCPConn))
+			join(client.(*net.TCPConn), server.(*net.TCPConn))
 		}()
 	}
 }
 
-// pipe copies one direction of a connection and hands its end on.
-func pipe(to, from *net.TCPConn) {
-	_, err := io.Copy(to, from)
-	_ = to.CloseWrite()
-	if err != nil {
-		_ = to.Close()
-		_ = from.Close()
+// join copies both directions of a connection, hands the end of each on, and closes both sides at last.
+func join(a, b *net.TCPConn) {
+	closeBoth := func() {
+		_ = a.Close()
+		_ = b.Close()
 	}
+	defer closeBoth()
+	pipe := func(to, from *net.TCPConn) {
+		if _, err := io.Copy(to, from); err != nil {
+			closeBoth() // The other direction ends, too.
+			return
+		}
+		_ = to.CloseWrite()
+	}
+	var directions sync.WaitGroup
+	directions.Go(func() { pipe(a, b) })
+	directions.Go(func() { pipe(b, a) })
+	directions.Wait()
 }

@@ -6,7 +6,6 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	"crypto/md5" // #nosec G501 -- OCI's fingerprints are MD5
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -20,6 +19,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
 // region's names; the tenancy's prefix comes before the availability domain's.
@@ -46,14 +47,11 @@ func writeAPIKey(info *Info) (*rsa.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the API key: %w", err)
 	}
-	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		return nil, fmt.Errorf("encode the API key: %w", err)
+	if info.Fingerprint, err = ocisim.Fingerprint(&key.PublicKey); err != nil {
+		return nil, err
 	}
-	sum := md5.Sum(public) // #nosec G401 -- OCI's fingerprints are MD5
-	info.Fingerprint = strings.ReplaceAll(fmt.Sprintf("% x", sum), " ", ":")
-	info.KeyFile = filepath.Join(info.Dir, "api_key.pem")
-	info.ConfigFile = filepath.Join(info.Dir, "config")
+	info.KeyFile = filepath.Join(info.Dir, apiKeyFile)
+	info.ConfigFile = filepath.Join(info.Dir, configFile)
 	keyPEM, err := encodeKey(key)
 	if err != nil {
 		return nil, err
@@ -104,7 +102,7 @@ func writeCA(info *Info) (serverCertificate, error) {
 	if err != nil {
 		return serverCertificate{}, err
 	}
-	info.CAFile = filepath.Join(info.Dir, "ca.pem")
+	info.CAFile = filepath.Join(info.Dir, caFile)
 	return serverCertificate{serverPEM, keyPEM}, writeFile(info.CAFile, caPEM)
 }
 

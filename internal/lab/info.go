@@ -81,9 +81,25 @@ const (
 	infoFile    = "info.json"
 	envFile     = "env"
 	logFile     = "lab.log"
-	lockFile    = "lock"
 	controlFile = "control.sock"
+	apiKeyFile  = "api_key.pem"
+	configFile  = "config"
+	caFile      = "ca.pem"
+	sshKeyFile  = "id_ed25519"
 )
+
+// removeFiles removes what a state directory has for clients of a lab. The log stays.
+func removeFiles(dir string) error {
+	var errs error
+	for _, name := range []string{
+		infoFile, envFile, controlFile, apiKeyFile, configFile, caFile, sshKeyFile, sshKeyFile + ".pub",
+	} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = errors.Join(errs, err)
+		}
+	}
+	return errs
+}
 
 // write writes info.json and env.
 func (i Info) write() error {

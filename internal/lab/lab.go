@@ -11,6 +11,7 @@ package lab
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -72,8 +73,19 @@ type Status struct {
 	ClusterNetworks        int            `json:"cluster_networks"`
 	InstancePools          int            `json:"instance_pools"`
 	Instances              int            `json:"instances"`
+	// InstanceList has those Instances, oldest first.
+	InstanceList []InstanceStatus `json:"instance_list"`
 	// Hosts are the OCIDs of the instances whose hosts run.
 	Hosts []string `json:"hosts"`
+}
+
+// InstanceStatus is what the region says of an instance that is not terminated.
+type InstanceStatus struct {
+	ID        string     `json:"id"`
+	Hostname  string     `json:"hostname"`
+	PrivateIP netip.Addr `json:"private_ip"`
+	Shape     string     `json:"shape"`
+	State     string     `json:"state"` // the lifecycle state, such as RUNNING
 }
 
 // DefaultDir is the state directory of a user's lab: $XDG_RUNTIME_DIR/ocihpc-lab-UID, or in /tmp.

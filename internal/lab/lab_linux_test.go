@@ -3,16 +3,19 @@
 package lab_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -333,7 +336,7 @@ func TestHosts(t *testing.T) {
 				t.Errorf("%s of the machine is on the host", path)
 			}
 		}
-		for _, command := range []string{"echo 1 > /proc/sys/vm/overcommit_memory", "date -s 2001-01-01", "echo 1 > /sys/kernel/mm/ksm/run"} {
+		for _, command := range []string{"echo 1 > /proc/sys/vm/overcommit_memory", "find /sys/fs/cgroup -maxdepth 1 -type d -exec mkdir {}/evil \\; ; test -n \"$(find /sys/fs/cgroup -maxdepth 2 -name evil)\"", "date -s 2001-01-01", "echo 1 > /sys/kernel/mm/ksm/run"} {
 			if out, err := l.Exec(t.Context(), a, "sh", "-c", command); err == nil {
 				t.Errorf("%s worked: %s", command, out)
 			}
@@ -341,6 +344,9 @@ func TestHosts(t *testing.T) {
 	})
 	t.Run("mpirun", func(t *testing.T) { testMPI(t, l, []string{a, b}) })
 	t.Run("exec", func(t *testing.T) {
+		if got := mustExec(t, l, hostname, "hostname"); got != hostname {
+			t.Errorf("a command for host %s ran on %s", hostname, got)
+		}
 		var exit *lab.ExitError
 		if _, err := l.Exec(t.Context(), a, "sh", "-c", "echo why >&2; exit 7"); !errors.As(err, &exit) || exit.Status != 7 || string(exit.Stderr) != "why\n" {
 			t.Errorf("got %v", err)
@@ -357,6 +363,16 @@ func TestHosts(t *testing.T) {
 			_, err := l.Exec(t.Context(), a, "pgrep", "-x", "sleep")
 			return errors.As(err, &exit)
 		})
+	})
+	t.Run("status", func(t *testing.T) {
+		status, err := l.Status(t.Context())
+		if err != nil || len(status.InstanceList) != 2 {
+			t.Fatalf("status %+v, %v", status, err)
+		}
+		want := lab.InstanceStatus{ID: a, Hostname: hostname, PrivateIP: netip.MustParseAddr(address), Shape: "BM.GPU4.8", State: "RUNNING"}
+		if !slices.Contains(status.InstanceList, want) {
+			t.Errorf("instances %+v, want %+v among them", status.InstanceList, want)
+		}
 	})
 	t.Run("terminate", func(t *testing.T) {
 		client := management(t, l.Info)
@@ -413,6 +429,50 @@ func TestKilled(t *testing.T) {
 	})
 	if _, err := lab.Open(l.Info.Dir); !errors.Is(err, lab.ErrNotRunning) {
 		t.Errorf("open: %v", err)
+	}
+}
+
+// TestStarterKilled kills the process that starts a lab, at moments of the start: no lab is left, and
+// where one ran already, it takes the files for clients away.
+func TestStarterKilled(t *testing.T) {
+	t.Parallel()
+	if dir := os.Getenv("LAB_TEST_STARTER"); dir != "" { // the process to kill
+		start(t, lab.Config{Dir: dir})
+		<-t.Context().Done()
+		return
+	}
+	for _, moment := range []string{"api_key.pem", "lab.log", "info.json"} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "lab")
+			exists := func() bool {
+				_, err := os.Stat(filepath.Join(dir, moment))
+				return err == nil
+			}
+			starter := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestStarterKilled$", "-test.v")
+			starter.Env = append(os.Environ(), "LAB_TEST_STARTER="+dir)
+			var output bytes.Buffer
+			starter.Stdout, starter.Stderr = &output, &output
+			if err := starter.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- starter.Wait() }()
+			waitFor(t, moment, func() bool { return exists() || len(ended) > 0 })
+			if err := starter.Process.Kill(); errors.Is(err, os.ErrProcessDone) && strings.Contains(output.String(), "--- SKIP") {
+				t.Skip(&output)
+			}
+			if err := <-ended; err == nil {
+				t.Fatalf("the starter ended by itself:\n%s", &output)
+			}
+			if moment == "info.json" {
+				waitFor(t, "the files to go", func() bool { return !exists() })
+			}
+			waitFor(t, "the lab to end", func() bool {
+				again, err := lab.Start(t.Context(), lab.Config{Dir: dir, Hosts: lab.HostsNone})
+				return err == nil && again.Close() == nil
+			})
+		})
 	}
 }
 

@@ -25,7 +25,7 @@ func checkPrograms(path string) error {
 	for _, program := range programs {
 		if !slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
 			info, err := os.Stat(filepath.Join(dir, program.name))
-			return err == nil && !info.IsDir()
+			return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 		}) {
 			missing = append(missing, program.name)
 			packages = append(packages, program.aptPackage)

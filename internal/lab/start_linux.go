@@ -29,8 +29,8 @@ import (
 type Lab struct {
 	Info Info
 
-	lifetime  io.Closer // the lab ends when this is closed; nil for one that is detached
-	temporary bool      // the state directory goes with the lab
+	lifetime  io.WriteCloser // the lab ends when this is closed; nil for one that is detached
+	temporary bool           // the state directory goes with the lab
 }
 
 // File descriptors of the daemon, in the order of exec.Cmd.ExtraFiles. The bastion's is there only with hosts.
@@ -39,21 +39,21 @@ const (
 	httpsFD
 	controlFD
 	readyFD
-	lockFD
+	dirFD // the state directory, and its lock
 	bastionFD
 )
 
-// daemonConfig is what the daemon reads from its standard input, which then stays open for as long as
-// the lab is to run.
+// daemonConfig is what the daemon reads from its standard input. The lab ends with that input, unless
+// its next word is true: then the lab is detached.
 type daemonConfig struct {
 	Config
-	Info            Info              `json:"info"`
-	APIKey          []byte            `json:"api_key"` // public, PKIX
-	Certificate     serverCertificate `json:"certificate"`
-	BastionHostKey  []byte            `json:"bastion_host_key"` // private, PEM
-	UserNamespace   bool              `json:"user_namespace"`
-	NVIDIADevices   []string          `json:"nvidia_devices"`
-	BastionHostname string            `json:"bastion_hostname"`
+	Info           Info              `json:"info"`
+	Temporary      bool              `json:"temporary"` // the state directory goes with the lab
+	APIKey         []byte            `json:"api_key"`   // public, PKIX
+	Certificate    serverCertificate `json:"certificate"`
+	BastionHostKey []byte            `json:"bastion_host_key"` // private, PEM
+	UserNamespace  bool              `json:"user_namespace"`
+	NVIDIADevices  []string          `json:"nvidia_devices"`
 }
 
 // Start starts a lab and returns when its API and its bastion answer; ctx bounds the start, not the lab.
@@ -108,20 +108,28 @@ func makeDir(cfg *Config) error {
 }
 
 func (l *Lab) start(ctx context.Context, cfg Config) error {
-	lock, err := lockDir(cfg.Dir)
+	dir, err := lockDir(cfg.Dir)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }()
+	defer func() { _ = dir.Close() }()
+	if err := l.startLocked(ctx, cfg, dir); err != nil {
+		return errors.Join(err, removeFiles(cfg.Dir))
+	}
+	return nil
+}
+
+func (l *Lab) startLocked(ctx context.Context, cfg Config, dir *os.File) error {
 	sockets, err := listen(ctx, cfg)
-	if err != nil {
-		return err
-	}
 	defer sockets.close()
-	daemon, err := describe(cfg, sockets)
 	if err != nil {
 		return err
 	}
+	daemon, err := describe(ctx, cfg, sockets)
+	if err != nil {
+		return err
+	}
+	daemon.Temporary = l.temporary
 	l.Info = daemon.Info
 	log, err := os.OpenFile(filepath.Join(cfg.Dir, logFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -133,7 +141,7 @@ func (l *Lab) start(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("make a pipe: %w", err)
 	}
 	defer func() { _ = ready.Close() }()
-	files := append([]*os.File{sockets.http, sockets.https, sockets.control, readyWriter, lock}, sockets.bastion...)
+	files := append([]*os.File{sockets.http, sockets.https, sockets.control, readyWriter, dir}, sockets.bastion...)
 	process, err := launch(ctx, cfg.Hosts, files, log)
 	_ = readyWriter.Close()
 	if err != nil {
@@ -148,19 +156,29 @@ func (l *Lab) start(ctx context.Context, cfg Config) error {
 	if err := waitReady(ctx, ready, log.Name()); err != nil {
 		return errors.Join(err, process.kill())
 	}
-	if cfg.Detached {
-		l.lifetime = nil // The daemon knows that this pipe's end is not its own.
-		_ = process.stdin.Close()
+	err = l.Info.write()
+	if err == nil && cfg.Detached {
+		err = l.detach()
 	}
-	if err := l.Info.write(); err != nil {
+	if err != nil {
 		return errors.Join(err, process.kill())
 	}
 	return nil
 }
 
-// lockDir takes the state directory for one lab: whoever holds the file open holds the lock.
+// detach lets the lab outlive this process. Until then, whatever ends this process ends the lab.
+func (l *Lab) detach() error {
+	err := errors.Join(json.NewEncoder(l.lifetime).Encode(true), l.lifetime.Close())
+	l.lifetime = nil
+	if err != nil {
+		return fmt.Errorf("detach the lab: %w", err)
+	}
+	return nil
+}
+
+// lockDir takes the state directory for one lab: whoever holds it open holds the lock.
 func lockDir(dir string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- the caller's directory
+	lock, err := os.Open(dir) // #nosec G304 -- the caller's directory
 	if err != nil {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
 	}
@@ -183,22 +201,23 @@ type sockets struct {
 	httpPort, httpsPort, bastionPort int
 }
 
+// listen gives what it has opened, also with an error.
 func listen(ctx context.Context, cfg Config) (*sockets, error) {
 	s := &sockets{}
 	var err error
 	if s.http, s.httpPort, err = listenTCP(ctx, cfg.HTTPPort); err != nil {
-		return nil, err
+		return s, err
 	}
 	if s.https, s.httpsPort, err = listenTCP(ctx, cfg.HTTPSPort); err != nil {
-		return nil, err
+		return s, err
 	}
 	if s.control, err = listenControl(cfg.Dir); err != nil {
-		return nil, err
+		return s, err
 	}
 	if cfg.Hosts == HostsLinux {
 		bastion, port, err := listenTCP(ctx, cfg.BastionPort)
 		if err != nil {
-			return nil, err
+			return s, err
 		}
 		s.bastion, s.bastionPort = []*os.File{bastion}, port
 	}
@@ -208,6 +227,9 @@ func listen(ctx context.Context, cfg Config) (*sockets, error) {
 func listenTCP(ctx context.Context, port int) (*os.File, int, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil, 0, fmt.Errorf("port %d of 127.0.0.1 is taken; choose another one, or 0 for a free one: %w", port, err)
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("listen for clients: %w", err)
 	}
@@ -222,21 +244,21 @@ func listenTCP(ctx context.Context, port int) (*os.File, int, error) {
 
 func (s *sockets) close() {
 	for _, file := range append([]*os.File{s.http, s.https, s.control}, s.bastion...) {
-		_ = file.Close()
+		_ = file.Close() // nil for what was not opened
 	}
 }
 
 // describe makes the region's identities, writes the files for clients, and gives what the daemon needs.
-func describe(cfg Config, s *sockets) (daemonConfig, error) {
+func describe(ctx context.Context, cfg Config, s *sockets) (daemonConfig, error) {
 	info := Info{
 		Dir: cfg.Dir, Region: regionName, AvailabilityDomain: availabilityDomain,
 		Endpoint:      fmt.Sprintf("http://127.0.0.1:%d", s.httpPort),
 		HTTPSEndpoint: fmt.Sprintf("https://127.0.0.1:%d", s.httpsPort),
 		TenancyOCID:   newOCID("tenancy"), UserOCID: newOCID("user"), CompartmentID: newOCID("compartment"),
 		VCNID: newOCID("vcn"), SubnetID: newOCID("subnet"), PublicSubnetID: newOCID("subnet"), ImageID: newOCID("image"),
-		SSHPrivateKeyPath: filepath.Join(cfg.Dir, "id_ed25519"),
+		SSHPrivateKeyPath: filepath.Join(cfg.Dir, sshKeyFile),
 	}
-	daemon := daemonConfig{Config: cfg, BastionHostname: "bastion"}
+	daemon := daemonConfig{Config: cfg}
 	apiKey, err := writeAPIKey(&info)
 	if err != nil {
 		return daemon, err
@@ -264,7 +286,7 @@ func describe(cfg Config, s *sockets) (daemonConfig, error) {
 			return daemon, err
 		}
 		daemon.BastionHostKey = hostKey.PrivatePEM
-		daemon.NVIDIADevices = nvidiaDevices()
+		daemon.NVIDIADevices = nvidiaDevices(ctx)
 		info.BastionHost, info.BastionPort, info.BastionUser = "127.0.0.1", s.bastionPort, "opc"
 		info.BastionHostKey = hostKey.AuthorizedKey()
 	}
@@ -304,11 +326,11 @@ func lastLines(path string) string {
 }
 
 // nvidiaDevices of a machine whose GPUs work; none where nvidia-smi does not list any.
-func nvidiaDevices() []string {
+func nvidiaDevices(ctx context.Context) []string {
 	if _, err := os.Stat("/dev/nvidiactl"); err != nil {
 		return nil
 	}
-	output, err := exec.Command("nvidia-smi", "-L").Output() //nolint:noctx // part of a start that is short
+	output, err := exec.CommandContext(ctx, "nvidia-smi", "-L").Output()
 	if err != nil || !strings.HasPrefix(string(output), "GPU ") {
 		return nil
 	}

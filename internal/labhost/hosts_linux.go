@@ -24,7 +24,7 @@ import (
 const BastionID = "bastion"
 
 // ErrNoHost says that no host runs for an instance.
-var ErrNoHost = errors.New("no host runs for this instance")
+var ErrNoHost = errors.New("no host runs under this OCID or host name")
 
 // Config of the hosts of a lab.
 type Config struct {
@@ -148,14 +148,12 @@ func (h *Hosts) IDs() []string {
 	return ids
 }
 
-// Exec runs a command as root on a host and gives its exit status. It fails with [ErrNoHost] where no
-// host runs; the end of ctx ends the command.
-func (h *Hosts) Exec(ctx context.Context, id string, argv []string, stdin, stdout, stderr *os.File) (int, error) {
-	h.mu.Lock()
-	host := h.hosts[id]
-	h.mu.Unlock()
+// Exec runs a command as root on a host, known by its instance's OCID or its host name, and gives its
+// exit status. It fails with [ErrNoHost] where no host runs; the end of ctx ends the command.
+func (h *Hosts) Exec(ctx context.Context, name string, argv []string, stdin, stdout, stderr *os.File) (int, error) {
+	host := h.find(func(host *host) bool { return host.id == name || host.hostname == name })
 	if host == nil {
-		return 0, fmt.Errorf("run a command on %s: %w", id, ErrNoHost)
+		return 0, fmt.Errorf("run a command on %q: %w", name, ErrNoHost)
 	}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", host.execSocket())

@@ -187,6 +187,7 @@ func (s *Server) boot(i *instance, w *workRequest) {
 				s.launchFailed(i, err)
 			} else {
 				i.LifecycleState = core.InstanceLifecycleStateRunning
+				s.log.Info("instance runs", "instance", *i.Id, "host", *i.vnic.HostnameLabel, "address", i.vnic.address)
 			}
 			if w != nil {
 				if err != nil {
@@ -255,6 +256,7 @@ func (s *Server) terminate(i *instance, w *workRequest) {
 
 // endInstance makes an instance TERMINATED: its address and host are free, its record stays for a while.
 func (s *Server) endInstance(i *instance) {
+	s.log.Info("instance is terminated", "instance", *i.Id, "host", *i.vnic.HostnameLabel)
 	i.LifecycleState = core.InstanceLifecycleStateTerminated
 	i.vnic.release()
 	s.forget(terminatedVisible, func() {

@@ -76,10 +76,11 @@ func (s *Server) newMux() *http.ServeMux {
 	for _, rt := range routes {
 		mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, rt) })
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.serve(w, r, route{handle: func(_ *Server, q *request) (response, error) {
-			return response{}, notSimulated(q.Method + " " + q.URL.Path)
-		}})
-	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, unknown) })
 	return mux
 }
+
+// unknown takes whatever has no route.
+var unknown = route{handle: func(_ *Server, q *request) (response, error) {
+	return response{}, notSimulated(q.Method + " " + q.URL.Path)
+}}

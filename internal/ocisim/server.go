@@ -14,6 +14,8 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/netip"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -75,6 +77,11 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	for name := range c.Capacity {
+		if !slices.ContainsFunc(shapes, func(s offeredShape) bool { return *s.Shape.Shape == name }) {
+			return nil, fmt.Errorf("ocisim: Config.Capacity: shape %q is unknown", name)
+		}
+	}
 	c.Capacity = maps.Clone(c.Capacity)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -96,7 +103,13 @@ func New(c Config) (*Server, error) {
 }
 
 // ServeHTTP answers one API request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != path.Clean(r.URL.Path) {
+		s.serve(w, r, unknown) // The mux would redirect, and break the signature by that.
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
 
 // Close ends the background work and removes all hosts. Requests after it get 503.
 func (s *Server) Close() error {
@@ -143,6 +156,28 @@ func (s *Server) Stats() Stats {
 	st.InstancePools = s.store.pools.live()
 	st.Instances = s.store.instances.live()
 	return st
+}
+
+// InstanceState is what a server holds of an instance.
+type InstanceState struct {
+	ID        string
+	Hostname  string
+	PrivateIP netip.Addr
+	Shape     string
+	State     string // its lifecycle state
+}
+
+// Instances gives the instances that are not terminated, oldest first.
+func (s *Server) Instances() []InstanceState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var states []InstanceState
+	for _, i := range s.store.instances.all() {
+		if !i.gone() {
+			states = append(states, InstanceState{*i.Id, *i.vnic.HostnameLabel, i.vnic.address, *i.Shape, string(i.LifecycleState)})
+		}
+	}
+	return states
 }
 
 // SetCapacity changes the number of hosts of a shape. Instances that run keep theirs.

@@ -63,6 +63,7 @@ func TestSignatures(t *testing.T) {
 		"signed":                 {method: "GET", path: list, status: 200},
 		"signed body":            {method: "PUT", path: update, body: "{}", status: 404},
 		"signed empty body":      {method: "POST", path: update, status: 501},
+		"no canonical path":      {method: "GET", path: "/" + list, status: 501},
 		"four minutes late":      {method: "GET", path: list, before: date(4 * time.Minute), status: 200},
 		"six minutes late":       {method: "GET", path: list, before: date(6 * time.Minute), status: 401},
 		"six minutes early":      {method: "GET", path: list, before: date(-6 * time.Minute), status: 401},

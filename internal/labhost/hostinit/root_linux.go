@@ -59,7 +59,7 @@ func bindMachineMounts(cfg Config) error {
 	}
 	for line := range strings.Lines(string(mounts)) {
 		fields := strings.Fields(line)
-		if len(fields) < 4 || !slices.ContainsFunc(cfg.Overlays[1:], func(o Overlay) bool { return strings.HasPrefix(fields[1], "/"+o.Target+"/") }) {
+		if len(fields) < 2 || !slices.ContainsFunc(cfg.Overlays[1:], func(o Overlay) bool { return strings.HasPrefix(fields[1], "/"+o.Target+"/") }) {
 			continue
 		}
 		source := unescape(fields[1])
@@ -67,24 +67,11 @@ func bindMachineMounts(cfg Config) error {
 		if _, err := os.Stat(target); err != nil {
 			continue // hidden by another mount, or by the host's own files
 		}
-		if err := bind(source, target); err != nil {
+		if err := bindReadOnly(source, target); err != nil {
 			return err
-		}
-		flags := uintptr(unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY)
-		for option := range strings.SplitSeq(fields[3], ",") {
-			flags |= keptFlags[option]
-		}
-		if err := unix.Mount("", target, "", flags, ""); err != nil {
-			return fmt.Errorf("make %s read-only: %w", source, err)
 		}
 	}
 	return nil
-}
-
-// keptFlags are mount options that a user namespace may not take away.
-var keptFlags = map[string]uintptr{
-	"nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC,
-	"noatime": unix.MS_NOATIME, "nodiratime": unix.MS_NODIRATIME, "relatime": unix.MS_RELATIME,
 }
 
 // unescape decodes a path as /proc/self/mounts has it.
@@ -111,12 +98,33 @@ func bind(source, target string) error {
 	return nil
 }
 
+// bindReadOnly is bind for what the host shall not change, with all that is mounted below it.
+func bindReadOnly(source, target string) error {
+	if err := bind(source, target); err != nil {
+		return err
+	}
+	readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if err := unix.MountSetattr(unix.AT_FDCWD, target, unix.AT_RECURSIVE, &readOnly); err != nil {
+		return fmt.Errorf("make %s read-only (this needs Linux 5.12): %w", target, err)
+	}
+	return nil
+}
+
 func mountKernel(cfg Config) error {
 	if err := mountNew(cfg, "proc", "proc", "", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC); err != nil {
 		return err
 	}
 	if err := protectSysctl(filepath.Join(cfg.Root, "proc/sys")); err != nil {
 		return err
+	}
+	for _, name := range []string{"sysrq-trigger", "irq", "bus", "fs"} { // the machine's, too
+		path := filepath.Join(cfg.Root, "proc", name)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := bindReadOnly(path, path); err != nil {
+			return err
+		}
 	}
 	if err := mountNew(cfg, "sysfs", "sys", "", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY); err != nil {
 		return err
@@ -125,7 +133,7 @@ func mountKernel(cfg Config) error {
 	if _, err := os.Stat(cgroup); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return bind(cgroup, cfg.Root+cgroup)
+	return bindReadOnly(cgroup, cfg.Root+cgroup) // it is the machine's
 }
 
 // protectSysctl makes the kernel's settings read-only, which are the machine's, but for those of the
