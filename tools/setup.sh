@@ -107,7 +107,10 @@ for what in "$@"; do
 		need_terraform
 		;;
 	lint) need_tool golangci-lint "$GOLANGCI_LINT" ;;
-	docs) need_tool tfplugindocs "$TFPLUGINDOCS" && need_terraform ;;
+	docs)
+		need_tool tfplugindocs "$TFPLUGINDOCS"
+		need_terraform
+		;;
 	vulncheck) need_tool govulncheck "$GOVULNCHECK" ;;
 	*) die "unknown: $what (one of build, lab, lint, docs, vulncheck)" ;;
 	esac
