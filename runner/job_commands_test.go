@@ -132,7 +132,7 @@ func TestUsage(t *testing.T) {
 	c.job.Nodes[0].Address = "-oProxyCommand=x"
 	c.putJob()
 	for _, args := range [][]string{
-		{"run"}, {"run", c.dir.Job(), "--dir", string(c.dir)}, {"run", "/no/such.json"}, {"run", "--nonsense"}, {"attach"}, {"attach", string(c.dir), "--from", "-1"},
+		{"run"}, {"run", c.dir.Job(), "--dir", string(c.dir)}, {"run", "/no/such.json"}, {"run", "--nonsense"}, {"bogus"}, {"attach"}, {"attach", string(c.dir), "--from", "-1"},
 		{"check", "--output", "xml"}, {"check", "--request", "{\"surprise\":1}"}, {"rsh", "host", "true"}, {"version", "--output", "yaml"},
 	} {
 		if _, status := c.call(args...); status != jobdir.StatusUsage {

@@ -35,6 +35,8 @@ It needs nothing on the nodes but sshd and, for measuring, nccl-tests and Open M
   ocihpc-runner run job.json                                    # work on a job, in the foreground
   ocihpc-runner start ~/.ocihpc/jobs/demo                       # the same, detached
   ocihpc-runner attach ~/.ocihpc/jobs/demo                      # follow it`,
+		Args:          arguments(cobra.NoArgs), // with RunE, or an unknown command would be no wrong usage
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -54,7 +56,7 @@ func (e usageError) Unwrap() error { return e.error }
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%w; see ocihpc-runner %s --help", err, cmd.Name())}
+			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 		}
 		return nil
 	}

@@ -107,6 +107,7 @@ func runJob(ctx context.Context, file, directory string, connectTimeout time.Dur
 			printer.Handle(e)
 		},
 	})
+	_, _ = fmt.Fprintf(stderr, "Events, logs and result are in %s\n", dir) // it is only told
 	return result, w.End(result)
 }
 
@@ -118,7 +119,7 @@ func directoryOf(j job.Job, directory string) (job.Dir, error) {
 		}
 		directory = filepath.Join(home, string(job.DirOf(j.Key())))
 	}
-	return jobdir.Open(directory)
+	return jobdir.Create(directory)
 }
 
 // untilSignal gives a context that a signal cancels; a second signal ends the program.

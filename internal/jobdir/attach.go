@@ -51,6 +51,8 @@ func Attach(ctx context.Context, dir job.Dir, from int64, to io.Writer) error {
 		switch {
 		case over:
 			return nil
+		case holder == 0 && !f.found:
+			return fmt.Errorf("the job in %s has not been started", dir)
 		case holder == 0:
 			return writeEvent(to, died(dir, j))
 		}
@@ -64,9 +66,10 @@ func Attach(ctx context.Context, dir job.Dir, from int64, to io.Writer) error {
 
 // follower copies the whole lines of a growing file.
 type follower struct {
-	path string
-	at   int64
-	to   io.Writer
+	path  string
+	at    int64
+	to    io.Writer
+	found bool // the file is there
 }
 
 func (f *follower) copyLines() error {
@@ -78,6 +81,7 @@ func (f *follower) copyLines() error {
 		return fmt.Errorf("read events: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
+	f.found = true
 	text, err := io.ReadAll(io.NewSectionReader(file, f.at, 1<<62))
 	if err != nil {
 		return fmt.Errorf("read events: %w", err)

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
@@ -35,16 +35,34 @@ func StatusOf(outcome job.Outcome) int {
 	}
 }
 
-// Open makes the directory if need be, for its owner alone, and gives it as an absolute path.
+// Open gives the directory as an absolute path. It need not exist.
 func Open(dir string) (job.Dir, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("job directory: %w", err)
 	}
-	if err := os.MkdirAll(absolute, 0o700); err != nil {
+	return job.Dir(filepath.ToSlash(absolute)), nil
+}
+
+// Create makes the directory if need be, for its owner alone, and gives it as [Open] does. One that is there
+// is refused when others could put files into it: the job's key and socket lie there.
+func Create(dir string) (job.Dir, error) {
+	opened, err := Open(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(string(opened), 0o700); err != nil {
 		return "", fmt.Errorf("job directory: %w", err)
 	}
-	return job.Dir(filepath.ToSlash(absolute)), nil
+	info, err := os.Stat(string(opened))
+	if err != nil {
+		return "", fmt.Errorf("job directory: %w", err)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(owner.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return "", fmt.Errorf("job directory: others can write to %s (%s): use one that is yours alone", opened, info.Mode())
+	}
+	return opened, nil
 }
 
 // finished gives the job's exit status, if it is over.
@@ -63,17 +81,14 @@ func finished(dir job.Dir) (status int, over bool, err error) {
 	return status, true, nil
 }
 
-// clear removes what an earlier run of the job left, but neither the job nor its keys, nor the runner's log,
-// which may be this process' own.
+// sweep removes what an earlier run of the job left, but neither the job nor its keys, nor the runner's log,
+// which may be this process' own. The directory may be the user's, with other files in it.
 func sweep(dir job.Dir) error {
-	logs, err := filepath.Glob(dir.RunLog("*"))
+	logs, err := filepath.Glob(dir.RunLog(job.NodeRun("*")))
 	if err != nil {
 		return err
 	}
-	for _, file := range append(logs, dir.Exit(), dir.Result(), dir.Events(), dir.PID(), dir.Socket()) {
-		if file == dir.Log() {
-			continue
-		}
+	for _, file := range append(logs, dir.RunLog(job.AllNodesRun), dir.Exit(), dir.Result(), dir.Events(), dir.PID(), dir.Socket()) {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("clear the job directory: %w", err)
 		}
@@ -194,5 +209,9 @@ func ReadJob(path string) (job.Job, error) {
 		return job.Job{}, fmt.Errorf("read job: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
-	return job.Decode(io.Reader(file))
+	j, err := job.Decode(file)
+	if err != nil {
+		return job.Job{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return j, nil
 }

@@ -20,7 +20,7 @@ func testJob() job.Job {
 
 func open(t *testing.T) job.Dir {
 	t.Helper()
-	dir, err := Open(filepath.Join(t.TempDir(), "job"))
+	dir, err := Create(filepath.Join(t.TempDir(), "job"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func write(t *testing.T, dir job.Dir, outcome job.Outcome, events int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := job.Result{Version: job.Version, Outcome: outcome, Nodes: []job.NodeResult{}, Runs: []job.Measurement{}}
+	result := job.Result{Version: job.Version, Key: testJob().Key(), Outcome: outcome, Nodes: []job.NodeResult{}, Runs: []job.Measurement{}}
 	for range events {
 		if err := w.Append(job.Event{Time: time.Now(), Type: job.EventNode, Message: "line\nbreak"}); err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func write(t *testing.T, dir job.Dir, outcome job.Outcome, events int) {
 func TestBeginClearsAndEndTells(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
-	for _, file := range []string{dir.Exit(), dir.Result(), dir.RunLog("all_nodes"), dir.Key(), dir.Log()} {
+	for _, file := range []string{dir.Exit(), dir.Result(), dir.RunLog(job.AllNodesRun), dir.RunLog(job.NodeRun("gpu-1")), dir.RunLog("users"), dir.Key(), dir.Log()} {
 		if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestBeginClearsAndEndTells(t *testing.T) {
 	write(t, dir, job.Fail, 3)
 	for file, want := range map[string]bool{
 		dir.Exit(): true, dir.Result(): true, dir.Job(): true, dir.Events(): true, dir.Key(): true, dir.Log(): true,
-		dir.RunLog("all_nodes"): false, dir.PID(): false,
+		dir.RunLog(job.AllNodesRun): false, dir.RunLog(job.NodeRun("gpu-1")): false, dir.RunLog("users"): true, dir.PID(): false,
 	} {
 		info, err := os.Stat(file)
 		if (err == nil) != want {
@@ -77,6 +77,20 @@ func TestBeginClearsAndEndTells(t *testing.T) {
 	}
 	if holder, err := Holder(dir); holder != 0 || err != nil {
 		t.Errorf("a finished job has the holder %d, %v", holder, err)
+	}
+}
+
+func TestCreateRefusesADirectoryOfOthers(t *testing.T) {
+	t.Parallel()
+	shared := t.TempDir()
+	if err := os.Chmod(shared, 0o1777); err != nil { //nolint:gosec // the case in question
+		t.Fatal(err)
+	}
+	if _, err := Create(shared); err == nil || !strings.Contains(err.Error(), "others can write") {
+		t.Errorf("got %v", err)
+	}
+	if info, err := os.Stat(shared); err != nil || info.Mode().Perm() != 0o777 {
+		t.Errorf("its mode is now %v", info.Mode())
 	}
 }
 
@@ -148,8 +162,33 @@ func TestStartTellsOfARunnerThatDoesNotStart(t *testing.T) {
 	if err := os.WriteFile(dir.Job(), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := Attach(t.Context(), dir, 0, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "not been started") {
+		t.Errorf("attach before the start: %v", err)
+	}
 	if _, err := Start(t.Context(), dir, "/bin/false"); err == nil || !strings.Contains(err.Error(), "ended at once") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A pass is that of the job that ran, whatever job has been put into its directory since.
+func TestStartDoesNotTakeAnotherJobsPass(t *testing.T) {
+	t.Parallel()
+	dir := open(t)
+	write(t, dir, job.Pass, 0)
+	if state, err := Start(t.Context(), dir, "/bin/false"); state != Finished || err != nil {
+		t.Errorf("the same job: %s, %v", state, err)
+	}
+	other := testJob()
+	other.Triggers = map[string]string{"image": "new"}
+	text, err := json.Marshal(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir.Job(), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), dir, "/bin/false"); err == nil || !strings.Contains(err.Error(), "ended at once") {
+		t.Errorf("another job is not run: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ package jobdir
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -34,10 +35,12 @@ const (
 )
 
 // Start has a runner work on the job in the directory, detached from this process and its session. It is
-// idempotent: a job that is running or has passed is left alone, any other is run anew. Of several calls at
+// idempotent: a job that is running or has passed is left alone, any other is run anew, also one that was
+// changed since. Of several calls at
 // the same time one starts the job. runner is the path of ocihpc-runner.
 func Start(ctx context.Context, dir job.Dir, runner string) (State, error) {
-	if _, err := ReadJob(dir.Job()); err != nil {
+	j, err := ReadJob(dir.Job())
+	if err != nil {
 		return "", err
 	}
 	starting, err := openLock(dir.Lock() + ".start")
@@ -51,7 +54,7 @@ func Start(ctx context.Context, dir job.Dir, runner string) (State, error) {
 	if holder, err := Holder(dir); err != nil || holder != 0 {
 		return Running, err
 	}
-	if status, over, err := finished(dir); err != nil || (over && status == StatusPass) {
+	if passed, err := passed(dir, j.Key()); err != nil || passed {
 		return Finished, err
 	}
 	if err := errors.Join(sweep(dir), removed(dir.Log())); err != nil {
@@ -69,6 +72,23 @@ func Start(ctx context.Context, dir job.Dir, runner string) (State, error) {
 		return "", err
 	}
 	return Started, begun(ctx, dir, startLimit, exited)
+}
+
+// passed says whether the result in the directory is a pass of this very job, not of one that was there before.
+func passed(dir job.Dir, key string) (bool, error) {
+	status, over, err := finished(dir)
+	if err != nil || !over || status != StatusPass {
+		return false, err
+	}
+	text, err := os.ReadFile(dir.Result())
+	if err != nil {
+		return false, fmt.Errorf("read the earlier result: %w", err)
+	}
+	var result job.Result
+	if err := json.Unmarshal(text, &result); err != nil {
+		return false, fmt.Errorf("read the earlier result: %w", err)
+	}
+	return result.Key == key, nil
 }
 
 // begun waits until the runner has the directory. exited gives the end of its process, where that is known.

@@ -21,7 +21,7 @@ func TestMPIRun(t *testing.T) {
 	}
 	want := []string{
 		"/usr/mpi/gcc/openmpi-4.1.7/bin/mpirun", "--allow-run-as-root", "--leave-session-attached",
-		"--mca", "plm", "rsh", "--mca", "plm_rsh_agent", "/home/opc/.ocihpc/bin/ocihpc-runner rsh",
+		"--mca", "plm", "rsh", "--mca", "plm_rsh_agent", "/usr/bin/env /home/opc/.ocihpc/bin/ocihpc-runner rsh",
 		"--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "plm_rsh_num_concurrent", "128", "--mca", "orte_keep_fqdn_hostnames", "1",
 		"--mca", "oob_tcp_if_include", "10.0.1.0/24,10.0.2.0/24", "--mca", "btl_tcp_if_include", "10.0.1.0/24,10.0.2.0/24",
 		"--bind-to", "none", "--map-by", "ppr:8:node", "--host", "10.0.1.2:8,gpu-2.example:8", "-np", "16",

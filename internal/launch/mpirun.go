@@ -33,7 +33,9 @@ type MPI struct {
 
 // MPIRun gives the command line for Open MPI 4.
 //
-//   - plm_rsh_agent is ocihpc-runner itself: no ssh client, no key and no sshd set-up is needed.
+//   - plm_rsh_agent is ocihpc-runner itself: no ssh client, no key and no sshd set-up is needed. Open MPI's
+//     daemon on every node wants to see the agent's program too, though it never calls it: env is everywhere,
+//     the runner need not be at the same place on every node.
 //   - The daemons stay in the sessions that started them (leave-session-attached), all of them started by
 //     mpirun (no_tree_spawn), so that a closed session ends its node's ranks. Each session holds an agent
 //     for the whole run: plm_rsh_num_concurrent must not be less than the number of nodes.
@@ -50,7 +52,7 @@ func MPIRun(m MPI) (Command, error) {
 	argv = append(argv,
 		"--leave-session-attached",
 		"--mca", "plm", "rsh",
-		"--mca", "plm_rsh_agent", m.Runner+" rsh",
+		"--mca", "plm_rsh_agent", "/usr/bin/env "+m.Runner+" rsh",
 		"--mca", "plm_rsh_no_tree_spawn", "1",
 		"--mca", "plm_rsh_num_concurrent", strconv.Itoa(max(128, len(m.Hosts))),
 		"--mca", "orte_keep_fqdn_hostnames", "1",

@@ -9,14 +9,13 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote"
 )
 
 // Agent runs commands on the job's nodes for `ocihpc-runner rsh`, over the connections that the job has.
-// Whoever can open its socket can run commands on the nodes: it lies in a folder of mode 0700.
+// Whoever can open its socket can run commands on the nodes: it is its owner's alone.
 type Agent struct {
 	// Nodes by address.
 	Nodes map[string]Node
@@ -40,9 +39,6 @@ func (a *Agent) Listen(ctx context.Context, socket string) error {
 	if len(socket) > maxSocketPath {
 		return fmt.Errorf("the path of the socket %s is longer than %d bytes: use a job directory with a shorter path", socket, maxSocketPath)
 	}
-	if err := os.Chmod(filepath.Dir(socket), 0o700); err != nil { // #nosec G302 -- a folder
-		return fmt.Errorf("protect the socket's folder: %w", err)
-	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove old socket: %w", err)
 	}
@@ -50,6 +46,10 @@ func (a *Agent) Listen(ctx context.Context, socket string) error {
 	listener, err := config.Listen(ctx, "unix", socket)
 	if err != nil {
 		return fmt.Errorf("listen for rsh: %w", err)
+	}
+	if err := os.Chmod(socket, 0o600); err != nil { // connecting takes the right to write
+		_ = listener.Close()
+		return fmt.Errorf("protect the socket: %w", err)
 	}
 	ctx, a.cancel = context.WithCancel(ctx)
 	a.listener = listener

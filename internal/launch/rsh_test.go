@@ -35,9 +35,9 @@ func startAgent(t *testing.T) (socket string) {
 			t.Error(err)
 		}
 	})
-	info, err := os.Stat(dir)
-	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the socket's folder has mode %v", info.Mode())
+	info, err := os.Stat(socket)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket has mode %v", info.Mode())
 	}
 	return socket
 }

@@ -40,7 +40,7 @@ func (p allNodes) Run(ctx context.Context) error {
 		return err
 	}
 	m := p.measure(ctx, run{
-		scope: job.ScopeAll, nodes: p.nodes, name: "all_nodes", at: p.nodes[0].at, ranks: gpus * len(p.nodes),
+		scope: job.ScopeAll, nodes: p.nodes, name: job.AllNodesRun, at: p.nodes[0].at, ranks: gpus * len(p.nodes),
 		command: command, expect: p.Job.Benchmark.Expect,
 	})
 	p.runs = append(p.runs, m)

@@ -39,7 +39,7 @@ func (p eachNode) Run(ctx context.Context) error {
 		}
 		group.Go(func() error {
 			runs[i] = p.measure(ctx, run{
-				scope: job.ScopeNode, nodes: []*nodeWork{n}, name: "each_node-" + n.Name, at: n.at, ranks: gpus,
+				scope: job.ScopeNode, nodes: []*nodeWork{n}, name: job.NodeRun(n.Name), at: n.at, ranks: gpus,
 				command: launch.Single(program, nccl.Args(*p.Job.Benchmark, gpus), p.environment(), n.found.Facts.OpenMPIBin),
 				expect:  p.Job.Benchmark.ExpectPerNode,
 			})

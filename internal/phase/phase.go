@@ -133,7 +133,9 @@ func (w *work) run(ctx context.Context, p Phase) error {
 	err := p.Run(ctx)
 	done := job.Event{Type: job.EventPhaseFinished, Outcome: job.Pass}
 	for _, m := range w.runs[before:] {
-		done.Outcome = job.Worse(done.Outcome, m.Outcome)
+		if worst := job.Worse(done.Outcome, m.Outcome); worst != done.Outcome {
+			done.Outcome, done.Message = worst, verdict(m)
+		}
 	}
 	var stop *Stop
 	var said remark
