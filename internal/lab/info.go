@@ -82,7 +82,7 @@ const (
 	envFile     = "env"
 	logFile     = "lab.log"
 	controlFile = "control.sock"
-	apiKeyFile  = "api_key.pem"
+	apiKeyFile  = "api_key.pem" // #nosec G101 -- a name
 	configFile  = "config"
 	caFile      = "ca.pem"
 	sshKeyFile  = "id_ed25519"

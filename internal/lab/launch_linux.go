@@ -38,12 +38,12 @@ type daemonProcess struct {
 }
 
 // launch starts the daemon: with hosts, as root in new namespaces, else in a user namespace with them.
-func launch(ctx context.Context, hosts HostMode, files []*os.File, log *os.File) (*daemonProcess, error) {
-	if hosts == HostsNone {
-		return spawn(ctx, stageDaemon, 0, files, log)
+func launch(ctx context.Context, cfg Config, files []*os.File, log *os.File) (*daemonProcess, error) {
+	if cfg.Hosts == HostsNone {
+		return spawn(ctx, stageDaemon, cfg.Dir, 0, files, log)
 	}
 	if os.Geteuid() == 0 {
-		process, err := spawn(ctx, stageDaemon, namespaces, files, log)
+		process, err := spawn(ctx, stageDaemon, cfg.Dir, namespaces, files, log)
 		if !errors.Is(err, syscall.EPERM) {
 			return process, err
 		}
@@ -53,7 +53,7 @@ func launch(ctx context.Context, hosts HostMode, files []*os.File, log *os.File)
 	if err != nil {
 		return nil, err
 	}
-	process, err := spawn(ctx, stageUserNamespace, namespaces|syscall.CLONE_NEWUSER, files, log)
+	process, err := spawn(ctx, stageUserNamespace, cfg.Dir, namespaces|syscall.CLONE_NEWUSER, files, log)
 	if err != nil {
 		return nil, explainUserNamespaces(err)
 	}
@@ -68,9 +68,9 @@ func launch(ctx context.Context, hosts HostMode, files []*os.File, log *os.File)
 	return process, nil
 }
 
-func spawn(ctx context.Context, stage string, flags uintptr, files []*os.File, log *os.File) (*daemonProcess, error) {
+func spawn(ctx context.Context, stage, dir string, flags uintptr, files []*os.File, log *os.File) (*daemonProcess, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/proc/self/exe") // ctx bounds the start, not the lab.
-	cmd.Args = []string{"ocihpc-lab-daemon"}
+	cmd.Args = []string{"ocihpc-lab-daemon", dir}                            // for ps
 	cmd.Env = []string{hostinit.StageVariable + "=" + stage, "PATH=" + hostinit.Path, "HOME=/", "LANG=C.UTF-8"}
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log

@@ -142,7 +142,7 @@ func (l *Lab) startLocked(ctx context.Context, cfg Config, dir *os.File) error {
 	}
 	defer func() { _ = ready.Close() }()
 	files := append([]*os.File{sockets.http, sockets.https, sockets.control, readyWriter, dir}, sockets.bastion...)
-	process, err := launch(ctx, cfg.Hosts, files, log)
+	process, err := launch(ctx, cfg, files, log)
 	_ = readyWriter.Close()
 	if err != nil {
 		return err
