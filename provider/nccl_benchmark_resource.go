@@ -136,6 +136,9 @@ func (r *ncclBenchmarkResource) measure(ctx context.Context, m *ncclBenchmarkMod
 		diags.AddError(unableTo("measure", "nodes", m.head()), sentence(err.Error()))
 		return false
 	}
+	access.OnWait = func(host string, reason error) {
+		tflog.Info(ctx, "benchmark: waiting for "+host, map[string]any{"reason": reason.Error()})
+	}
 	outcome, err := remote.Execute(ctx, access.Access, m.toJob(timeout), runners, logEvent(ctx))
 	if outcome.CleanupErr != nil {
 		diags.AddWarning(unableTo("clean up", "nodes", m.head()),

@@ -28,6 +28,8 @@ type Target struct {
 	// KeepAlive is how long a host may be silent before it is asked whether it is there; after three times
 	// that long without a byte the connection counts as lost. 0 means 10 seconds.
 	KeepAlive time.Duration
+	// OnRetry, where set, hears now and then why [DialRetry] is still trying.
+	OnRetry func(reason error)
 }
 
 // Command is what to run on a host.

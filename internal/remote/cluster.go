@@ -31,7 +31,14 @@ type Access struct {
 	ConnectTimeout time.Duration
 	// KeepAlive as in [Target].
 	KeepAlive time.Duration
+	// OnWait, where set, hears now and then why a host is still waited for. It is called from several
+	// goroutines.
+	OnWait func(host string, reason error)
 }
+
+// bastionLimit bounds the first contact with the bastion. It is there before the nodes are: one that does not
+// answer, or refuses the login, is a mistake sooner than a machine that boots.
+const bastionLimit = 2 * time.Minute
 
 // BastionID stands for the bastion among host keys.
 const BastionID = "bastion"
@@ -163,6 +170,11 @@ func (c *cluster) throughBastion(ctx context.Context) (*Client, error) {
 	if target.KeepAlive == 0 {
 		target.KeepAlive = c.access.KeepAlive
 	}
+	if c.bastion == nil { // later it has shown that it can be reached, and is worth the wait
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, bastionLimit, fmt.Errorf("no login within %s", bastionLimit))
+		defer cancel()
+	}
 	client, err := c.dial(ctx, BastionID, target, nil)
 	if err == nil {
 		c.bastion = client
@@ -175,6 +187,9 @@ func (c *cluster) dial(ctx context.Context, id string, target Target, via *Clien
 	c.keysLock.Lock()
 	target.HostKey = c.keys[id]
 	c.keysLock.Unlock()
+	if c.access.OnWait != nil {
+		target.OnRetry = func(reason error) { c.access.OnWait(target.Name, reason) }
+	}
 	client, err := DialRetry(ctx, target, via)
 	if err != nil {
 		return nil, err

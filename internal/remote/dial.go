@@ -44,11 +44,15 @@ func Dial(ctx context.Context, t Target, via *Client) (*Client, error) {
 	return nil, failure
 }
 
+// tellEvery is how often OnRetry hears of a host that is not there.
+const tellEvery = 20 * time.Second
+
 // DialRetry connects to a host that may still be booting: it tries until the context ends, unless trying
 // again is of no use (host key, configuration, a lost bastion). The error holds the last real reason.
 func DialRetry(ctx context.Context, t Target, via *Client) (*Client, error) {
 	var last error
 	var pause backoff
+	told := time.Now()
 	for {
 		client, err := Dial(ctx, t, via)
 		if err == nil {
@@ -62,6 +66,10 @@ func DialRetry(ctx context.Context, t Target, via *Client) (*Client, error) {
 			return nil, err
 		}
 		last = err
+		if t.OnRetry != nil && time.Since(told) >= tellEvery {
+			told = time.Now()
+			t.OnRetry(err)
+		}
 		if pause.wait(ctx) != nil {
 			return nil, gaveUp(ctx, t, last)
 		}
