@@ -16,7 +16,8 @@ import (
 
 func newCheckCommand() *cobra.Command {
 	var r node.Request
-	var request, output string
+	var request string
+	out := &output{form: "table"}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Look at this node",
@@ -31,9 +32,6 @@ Exit status:
   ocihpc-runner check --cloud-init-wait 600 --collective all_reduce --mpi --output json`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("output", output, "table", "json"); err != nil {
-				return err
-			}
 			if request != "" {
 				if err := job.DecodeStrict([]byte(request), &r); err != nil {
 					return usageError{fmt.Errorf("--request: %w", err)}
@@ -43,11 +41,8 @@ Exit status:
 				return usageError{err}
 			}
 			found := node.Inspect(cmd.Context(), r)
-			show := printFound
-			if output == "json" {
-				show = func(w io.Writer, found node.Report) error { return printJSON(w, found) }
-			}
-			if err := show(cmd.OutOrStdout(), found); err != nil {
+			table := func(w io.Writer) error { return printFound(w, found) }
+			if err := out.print(cmd.OutOrStdout(), found, table); err != nil {
 				return fmt.Errorf("print what was found: %w", err)
 			}
 			for _, c := range found.Checks {
@@ -70,7 +65,7 @@ Exit status:
 	flags.BoolVar(&r.MPI, "mpi", false, "expect Open MPI")
 	flags.StringVar(&r.Address, "address", "", "`address` by which other nodes reach this one; shows its network")
 	flags.StringVar(&request, "request", "", "all of this as one `JSON` document, as a running job asks")
-	flags.StringVar(&output, "output", "table", "`format`: table or json")
+	out.flag(cmd)
 	return cmd
 }
 

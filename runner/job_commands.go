@@ -17,6 +17,8 @@ import (
 // cancelLimit is how long a runner may take to end everything that it started.
 const cancelLimit = 2 * time.Minute
 
+var completeDirectory = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+
 func newStartCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "start DIR",
@@ -25,8 +27,9 @@ func newStartCommand() *cobra.Command {
 session of its own where systemd is not. A job that is running, or has passed, is left alone; any other is run anew.
 
 Prints {"state": "started"}, {"state": "running"} or {"state": "finished"}.`,
-		Example: `  ocihpc-runner start ~/.ocihpc/jobs/demo && ocihpc-runner attach ~/.ocihpc/jobs/demo`,
-		Args:    arguments(cobra.ExactArgs(1)),
+		Example:           `  ocihpc-runner start ~/.ocihpc/jobs/demo && ocihpc-runner attach ~/.ocihpc/jobs/demo`,
+		Args:              arguments(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeDirectory,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := jobdir.Open(args[0])
 			if err != nil {
@@ -54,7 +57,8 @@ func newAttachCommand() *cobra.Command {
 holds the result; if the runner died without one, it says so. The exit status is 0 whatever came of the job.`,
 		Example: `  ocihpc-runner attach ~/.ocihpc/jobs/demo
   ocihpc-runner attach ~/.ocihpc/jobs/demo --from 4096     # after a lost connection, from where it broke`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Args:              arguments(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeDirectory,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if from < 0 {
 				return usageError{fmt.Errorf("--from is %d, but there is nothing before byte 0", from)}
@@ -76,8 +80,9 @@ func newCancelCommand() *cobra.Command {
 		Short: "End a running job",
 		Long: `End a running job: its runs on all nodes are ended, and its result says that it was cancelled. Returns when nothing
 of it is left. A job that is not running is left as it is.`,
-		Example: `  ocihpc-runner cancel ~/.ocihpc/jobs/demo`,
-		Args:    arguments(cobra.ExactArgs(1)),
+		Example:           `  ocihpc-runner cancel ~/.ocihpc/jobs/demo`,
+		Args:              arguments(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeDirectory,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := jobdir.Open(args[0])
 			if err != nil {

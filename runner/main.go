@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -77,14 +76,6 @@ func statusOf(err error) int {
 		return jobdir.StatusUsage
 	}
 	return jobdir.StatusCouldNotRun
-}
-
-// oneOf makes a value that is none of the allowed ones a usageError.
-func oneOf(flag, value string, allowed ...string) error {
-	if slices.Contains(allowed, value) {
-		return nil
-	}
-	return usageError{fmt.Errorf("--%s is one of %v, not %q", flag, allowed, value)}
 }
 
 // exitCode ends the program with this status, without a further message.

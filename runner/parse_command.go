@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -28,7 +27,7 @@ type parsedFailure struct {
 
 func newParseCommand() *cobra.Command {
 	var exitStatus int
-	var output string
+	out := &output{form: "table"}
 	cmd := &cobra.Command{
 		Use:   "parse FILE|-",
 		Short: "Read the output of nccl-tests",
@@ -42,9 +41,6 @@ Exit status:
   64 wrong usage`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf("output", output, "table", "json"); err != nil {
-				return err
-			}
 			var status *int
 			if cmd.Flags().Changed("exit-status") {
 				status = &exitStatus
@@ -53,18 +49,17 @@ Exit status:
 			if err != nil {
 				return err
 			}
-			if err := printParsed(cmd.OutOrStdout(), result, output); err != nil {
+			if err := printParsed(cmd.OutOrStdout(), result, out); err != nil {
 				return fmt.Errorf("print the reports: %w", err)
 			}
 			if result.Failure != nil {
-				cmd.SilenceUsage, cmd.SilenceErrors = true, true
 				return exitCode(1)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().IntVar(&exitStatus, "exit-status", 0, "`status` that the run ended with, if it is known")
-	cmd.Flags().StringVar(&output, "output", "table", "`format`: table or json")
+	out.flag(cmd)
 	return cmd
 }
 
@@ -80,16 +75,10 @@ func parseFile(stdin io.Reader, name string, status *int) (nccl.Output, error) {
 	return nccl.Parse(file, status)
 }
 
-func printParsed(w io.Writer, result nccl.Output, output string) error {
-	if output == "table" {
-		return report.Reports(w, result.Reports, result.Failure)
-	}
+func printParsed(w io.Writer, result nccl.Output, out *output) error {
 	document := parsed{Reports: result.Reports}
 	if f := result.Failure; f != nil {
 		document.Failure = &parsedFailure{Kind: f.Kind, Message: f.Message}
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(document)
+	return out.print(w, document, func(w io.Writer) error { return report.Reports(w, result.Reports, result.Failure) })
 }

@@ -16,12 +16,12 @@ const ncclLogs = "../internal/nccl/testdata/"
 
 func runParse(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
-	cmd := newParseCommand()
+	cmd := newRootCommand()
 	var out bytes.Buffer
 	cmd.SetIn(strings.NewReader(stdin))
 	cmd.SetOut(&out)
 	cmd.SetErr(&bytes.Buffer{})
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{"parse"}, args...))
 	err := cmd.ExecuteContext(t.Context())
 	return out.String(), err
 }

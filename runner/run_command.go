@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +23,8 @@ import (
 )
 
 func newRunCommand() *cobra.Command {
-	var dir, output string
+	var dir string
+	out := &output{form: "text"}
 	var connectTimeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "run JOB.json",
@@ -52,16 +52,15 @@ A small job:
    "benchmark": {"collective": "all_reduce", "min_size_bytes": 1048576, "max_size_bytes": 1073741824,
                  "step_factor": 2, "iterations": 20, "warmup_iterations": 5, "timeout_seconds": 900,
                  "expect": {"min_busbw_gb_per_s": 150}, "expect_per_node": {}}}`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Args:              arguments(cobra.ExactArgs(1)),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf("output", output, "text", "json"); err != nil {
-				return err
-			}
 			result, err := runJob(cmd.Context(), args[0], dir, connectTimeout, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			if err := printResult(cmd.OutOrStdout(), output, result); err != nil {
+			text := func(w io.Writer) error { return report.Table(w, result) }
+			if err := out.print(cmd.OutOrStdout(), result, text); err != nil {
 				return fmt.Errorf("print the result: %w", err)
 			}
 			if status := jobdir.StatusOf(result.Outcome); status != jobdir.StatusPass {
@@ -73,7 +72,7 @@ A small job:
 	cmd.Flags().StringVar(&dir, "dir", "", "job `directory` (default ~/.ocihpc/jobs/KEY)")
 	// Whoever sent the job to the head node has reached every node a moment ago.
 	cmd.Flags().DurationVar(&connectTimeout, "connect-timeout", time.Minute, "`time` to wait for nodes that cannot be reached at once")
-	cmd.Flags().StringVar(&output, "output", "text", "`format` of the result: text or json")
+	out.flag(cmd)
 	return cmd
 }
 
@@ -155,18 +154,4 @@ func newPrinter(to io.Writer) *progress.Printer {
 		return columns
 	}
 	return progress.Live(to, width, os.Getenv("NO_COLOR") == "")
-}
-
-func printResult(w io.Writer, output string, result job.Result) error {
-	if output == "text" {
-		return report.Table(w, result)
-	}
-	return printJSON(w, result)
-}
-
-func printJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -12,28 +13,25 @@ import (
 )
 
 func newVersionCommand() *cobra.Command {
-	var output string
+	out := &output{form: "text"}
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Show the version",
 		Example: `  ocihpc-runner version --output json`,
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("output", output, "text", "json"); err != nil {
-				return err
-			}
-			if output == "text" {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "ocihpc-runner %s (%s/%s, job version %d)\n", version, runtime.GOOS, runtime.GOARCH, job.Version)
-				return err
-			}
-			return printJSON(cmd.OutOrStdout(), struct {
+			document := struct {
 				Version    string `json:"version"`
 				GOOS       string `json:"goos"`
 				GOARCH     string `json:"goarch"`
 				JobVersion int    `json:"job_version"`
-			}{version, runtime.GOOS, runtime.GOARCH, job.Version})
+			}{version, runtime.GOOS, runtime.GOARCH, job.Version}
+			return out.print(cmd.OutOrStdout(), document, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "ocihpc-runner %s (%s/%s, job version %d)\n", version, runtime.GOOS, runtime.GOARCH, job.Version)
+				return err
+			})
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "text", "`format`: text or json")
+	out.flag(cmd)
 	return cmd
 }

@@ -98,7 +98,7 @@ func (p connect) self() (remote.Runners, error) {
 }
 
 func (p connect) reach(ctx context.Context, n *nodeWork, signer ssh.Signer, self remote.Runners) error {
-	dialing, cancel := context.WithTimeout(ctx, p.ConnectTimeout)
+	dialing, cancel := context.WithTimeoutCause(ctx, p.ConnectTimeout, fmt.Errorf("not reached within %s", p.ConnectTimeout))
 	defer cancel()
 	client, err := remote.DialRetry(dialing, remote.Target{
 		Name: n.Name, Address: n.Address, Port: p.Job.SSH.Port, User: p.Job.SSH.User,
