@@ -46,7 +46,7 @@ func fullResult() Result {
 		Nodes: []NodeResult{
 			{Name: "gpu-1", Address: "10.0.1.2", Checks: []Check{{Name: "gpu_count", Outcome: Warn, Message: "m", Advice: "a"}}, Facts: &Facts{
 				CloudInitDetail: "d",
-				GPUs: []GPU{{Index: 1, Name: "NVIDIA H200", UUID: "GPU-1", MemoryBytes: 1 << 37}}, Mounts: []string{"/"}, Unknown: map[string]string{"os": "why"},
+				GPUs:            []GPU{{Index: 1, Name: "NVIDIA H200", UUID: "GPU-1", MemoryBytes: 1 << 37}}, Mounts: []string{"/"}, Unknown: map[string]string{"os": "why"},
 			}},
 			{Name: "gpu-2", Address: "10.0.1.3", Checks: []Check{}},
 		},

@@ -60,7 +60,7 @@ func Create(dir string) (job.Dir, error) {
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(owner.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
-		return "", fmt.Errorf("job directory: others can write to %s (%s): use one that is yours alone", opened, info.Mode())
+		return "", fmt.Errorf("job directory: %s (%s) is not yours alone to write to: chmod go-w it, or use another", opened, info.Mode())
 	}
 	return opened, nil
 }
