@@ -107,7 +107,8 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 				"must be an absolute path")},
 		},
 		"environment": schema.MapAttribute{
-			MarkdownDescription: "Environment variables for NCCL, UCX and Open MPI, which override those that the shape brings.",
+			MarkdownDescription: "Environment variables for NCCL, UCX and Open MPI, which override those that the shape brings. " +
+				"No place for secrets: they show in the results and on the nodes.",
 			Optional:            true,
 			ElementType:         types.StringType,
 		},
