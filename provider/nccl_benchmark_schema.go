@@ -109,8 +109,8 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 		"environment": schema.MapAttribute{
 			MarkdownDescription: "Environment variables for NCCL, UCX and Open MPI, which override those that the shape brings. " +
 				"No place for secrets: they show in the results and on the nodes.",
-			Optional:            true,
-			ElementType:         types.StringType,
+			Optional:    true,
+			ElementType: types.StringType,
 		},
 		"checks":          checksAttribute(),
 		"expect":          expectationAttribute("What the run over all nodes must reach. Right values, ranks and hosts are always expected."),
