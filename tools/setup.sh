@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Puts in place what a target of the GNUmakefile needs, and nothing that is there already:
 #
-#   tools/setup.sh build | lab | lint | docs | vulncheck …
+#   tools/setup.sh build | lab | test | lint | docs | vulncheck …
 #
 # apt packages are installed system-wide (with sudo where needed). Go and Go tools go to
 # ${XDG_CACHE_HOME:-~/.cache}/ocihpc-tools, whose bin directory the GNUmakefile has first on its PATH.
@@ -106,12 +106,16 @@ for what in "$@"; do
 		need_packages $APT_LAB
 		need_terraform
 		;;
+	test)
+		# shellcheck disable=SC2086 # a list of packages
+		need_packages $APT_TEST
+		;;
 	lint) need_tool golangci-lint "$GOLANGCI_LINT" ;;
 	docs)
 		need_tool tfplugindocs "$TFPLUGINDOCS"
 		need_terraform
 		;;
 	vulncheck) need_tool govulncheck "$GOVULNCHECK" ;;
-	*) die "unknown: $what (one of build, lab, lint, docs, vulncheck)" ;;
+	*) die "unknown: $what (one of build, lab, test, lint, docs, vulncheck)" ;;
 	esac
 done

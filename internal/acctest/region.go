@@ -5,7 +5,6 @@
 package acctest
 
 import (
-	"crypto/md5" //nolint:gosec // OCI's fingerprints are MD5.
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -13,7 +12,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"net/netip"
-	"strings"
 	"sync"
 	"testing"
 
@@ -113,11 +111,4 @@ func KeyPEM() string {
 }
 
 // Fingerprint of the API signing key.
-func Fingerprint() string {
-	der, err := x509.MarshalPKIXPublicKey(&key().PublicKey)
-	if err != nil {
-		panic(err) // RSA keys always encode.
-	}
-	sum := md5.Sum(der) //nolint:gosec // OCI's fingerprints are MD5.
-	return strings.ReplaceAll(fmt.Sprintf("% x", sum), " ", ":")
-}
+func Fingerprint() string { return ocisim.Fingerprint(&key().PublicKey) }
