@@ -111,4 +111,10 @@ func KeyPEM() string {
 }
 
 // Fingerprint of the API signing key.
-func Fingerprint() string { return ocisim.Fingerprint(&key().PublicKey) }
+func Fingerprint() string {
+	fingerprint, err := ocisim.Fingerprint(&key().PublicKey)
+	if err != nil {
+		panic(err) // RSA keys always encode.
+	}
+	return fingerprint
+}
