@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # govulncheck needs its database; a machine that cannot reach it is told so, and does not fail.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 output=$(govulncheck ./... 2>&1)
 status=$?

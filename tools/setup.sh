@@ -7,6 +7,7 @@
 # ${XDG_CACHE_HOME:-~/.cache}/ocihpc-tools, whose bin directory the GNUmakefile has first on its PATH.
 set -euo pipefail
 cd "$(dirname "$0")"
+# shellcheck source=tools/versions.env
 source ./versions.env
 
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/ocihpc-tools
