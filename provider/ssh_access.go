@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote"
 )
 
@@ -83,12 +82,9 @@ func (a *sshAccess) signers(ctx context.Context, file, providerKey string) ([]ss
 }
 
 func signersFromFile(file string) ([]ssh.Signer, error) {
-	if rest, ok := strings.CutPrefix(file, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, fmt.Errorf("find the home directory for %s: %w", file, err)
-		}
-		file = filepath.Join(home, rest)
+	file, err := oci.ExpandHome(file)
+	if err != nil {
+		return nil, err
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -137,7 +137,7 @@ func (c Config) apiKey() (common.ConfigurationProvider, error) {
 func (c Config) privateKey(fromFile common.ConfigurationProvider) (*rsa.PrivateKey, error) {
 	pem, name := []byte(c.PrivateKey), "private_key"
 	if len(pem) == 0 && c.PrivateKeyPath != "" {
-		file, err := expandHome(c.PrivateKeyPath)
+		file, err := ExpandHome(c.PrivateKeyPath)
 		if err != nil {
 			return nil, err
 		}

@@ -101,10 +101,11 @@ func (c Config) configFile() (string, error) {
 	if file == "" {
 		file = "~/.oci/config"
 	}
-	return expandHome(file)
+	return ExpandHome(file)
 }
 
-func expandHome(file string) (string, error) {
+// ExpandHome gives a path that starts with ~/ in full, as the official provider reads such paths.
+func ExpandHome(file string) (string, error) {
 	rest, ok := strings.CutPrefix(file, "~/")
 	if !ok {
 		return file, nil
