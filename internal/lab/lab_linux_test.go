@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -102,8 +103,13 @@ func cluster(t testing.TB, info lab.Info, size int, userData string) (id string,
 	return *created.Id, list.Items
 }
 
+// clientLock makes clients one at a time: the SDK's region table has no lock of its own.
+var clientLock sync.Mutex
+
 func management(t testing.TB, info lab.Info) core.ComputeManagementClient {
 	t.Helper()
+	clientLock.Lock()
+	defer clientLock.Unlock()
 	provider, err := common.ConfigurationProviderFromFile(info.ConfigFile, "")
 	if err != nil {
 		t.Fatal(err)
