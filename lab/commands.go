@@ -16,6 +16,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/lab"
@@ -123,7 +124,11 @@ func printInfo(w io.Writer, i lab.Info) {
 	for _, row := range rows {
 		_, _ = fmt.Fprintf(w, "%-20s %s\n", row[0], row[1]) // A reader that is gone needs no text.
 	}
-	_, _ = fmt.Fprint(w, "\nUse it in this shell: eval \"$(ocihpc-lab env)\"\n")
+	env := []string{"ocihpc-lab", "env"}
+	if i.Dir != lab.DefaultDir() {
+		env = append(env, "--dir", i.Dir)
+	}
+	_, _ = fmt.Fprintf(w, "\nUse it in this shell: eval \"$(%s)\"\n", shellescape.QuoteCommand(env))
 }
 
 func newDown(dir *string) *cobra.Command {

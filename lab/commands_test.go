@@ -23,7 +23,7 @@ func TestCommands(t *testing.T) {
 		{"up --hosts=planets", exitError, ""},
 		{"up --hosts=none --time-scale=x", exitUsage, ""},
 		{"up --hosts=none --capacity=BM.GPU99=1", exitError, ""},
-		{"up --hosts=none", 0, "OCI config file"},
+		{"up --hosts=none", 0, "eval \"$(ocihpc-lab env --dir " + dir + ")\""},
 		{"up --hosts=none", exitRunning, ""},
 		{"status", 0, "instances 0, hosts 0"},
 		{"status --output=json", 0, `"unknown_requests": {}`},

@@ -69,7 +69,7 @@ printf 'The report, for a browser: %s\n' "$report"
 step 'terraform apply, again: no change'
 tf plan -input=false -detailed-exitcode >"$work/plan" ||
 	{ cat "$work/plan"; fail 'the second plan is not empty'; }
-tf apply -auto-approve -input=false
+tf apply -auto-approve -input=false | grep -E 'No changes|Apply complete'
 
 step 'terraform destroy'
 tf destroy -auto-approve -input=false | grep -E '^(.\[0m.\[1m)?(ocihpc_|.*Destroy complete)'
