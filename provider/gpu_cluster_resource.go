@@ -194,7 +194,7 @@ func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequ
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	operation, err := clusters.Update(waiting, state.ID.ValueString(), m.toAPI(), state.tags(), m.relaunches(&state))
+	operation, err := clusters.Update(waiting, state.ID.ValueString(), oci.Change{Want: m.toAPI(), Managed: state.tags(), Relaunch: m.relaunches(&state)})
 	if err != nil {
 		addClusterError(&resp.Diagnostics, "update", nameOf(&state), err)
 		return

@@ -17,7 +17,8 @@ type Interconnect string
 
 // Interconnects.
 const (
-	ClusterNetwork Interconnect = "cluster_network" // an RDMA network
+	ClusterNetwork Interconnect = "cluster_network" // an RDMA network with one instance pool
+	ComputeCluster Interconnect = "compute_cluster" // an RDMA network of single instances
 	NoInterconnect Interconnect = "none"            // a plain instance pool
 )
 
@@ -37,6 +38,9 @@ type Placement struct {
 	// HPCIslandID and NetworkBlockIDs as asked for or, when read, as placed.
 	HPCIslandID     string
 	NetworkBlockIDs []string
+	// ComputeClusterID is an existing compute cluster to launch the nodes into; empty makes one. Only for
+	// [ComputeCluster].
+	ComputeClusterID string
 }
 
 // Launch says how a node is launched. OCI keeps it in an instance configuration, which cannot change
@@ -51,6 +55,19 @@ type Launch struct {
 	NSGIDs              []string
 	BootVolumeSizeInGBs int64 // 0 means the image's
 	BootVolumeVPUsPerGB int64 // 0 means OCI's default
+	// CapacityReservationID to take the hosts from; empty takes them on demand.
+	CapacityReservationID string
+	// Plugins of the agent by name, on or off. RDMA shapes get theirs without being asked; an entry wins.
+	Plugins  map[string]bool
+	Platform Platform
+}
+
+// Platform is how the firmware of a node is set; the zero value leaves all to OCI.
+type Platform struct {
+	// NUMANodesPerSocket such as NPS1; empty leaves it to OCI.
+	NUMANodesPerSocket string
+	// SimultaneousMultithreading on or off; nil leaves it to OCI.
+	SimultaneousMultithreading *bool
 }
 
 // Spec is a cluster as a user wants it or, when read, as OCI has it.
@@ -118,6 +135,8 @@ type group interface {
 	find(ctx context.Context, spec Spec) (*Cluster, error)
 	// update makes OCI's record equal to the cluster's size, name, tags and configuration.
 	update(ctx context.Context, c Cluster) error
+	// release takes a node out and terminates it; with replace, another is launched in its place.
+	release(ctx context.Context, c Cluster, nodeID string, replace bool) error
 	terminate(ctx context.Context, id string) error
 	instances(ctx context.Context, c Cluster, page *string) ([]core.InstanceSummary, *string, error)
 }

@@ -74,13 +74,30 @@ func (s *Clusters) Afterwards(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeout(context.WithoutCancel(ctx), s.CleanUp)
 }
 
-// Update makes a cluster as wanted, or continues to, and returns as soon as OCI has accepted the change.
-// With relaunch, nodes that are launched from now on are launched as wanted: a new configuration takes
-// the place of the old one, and running nodes stay as they are.
-//
-// Placement and interconnect cannot change and are not looked at. Tags that want leaves out but that
-// managed does not name either are somebody else's and stay.
-func (s *Clusters) Update(ctx context.Context, id string, want Spec, managed Tags, relaunch bool) (*Operation, error) {
+// Change is what an update of a cluster shall bring about.
+type Change struct {
+	// Want is the cluster as it shall be. Placement and interconnect cannot change and are not looked at.
+	Want Spec
+	// Managed are the tags that the user has set before. Tags that Want leaves out, but that are not among
+	// them either, are somebody else's and stay.
+	Managed Tags
+	// Relaunch says that nodes are launched differently from now on: a new configuration takes the place
+	// of the old one.
+	Relaunch bool
+	// Remove and Replace name nodes by OCID. Those that are no longer there are no error. Removed ones are
+	// the first to go when the cluster shrinks; replaced ones leave the size as it is.
+	Remove, Replace []string
+	// MaxUnavailable is how many nodes that were launched otherwise than Want says are replaced at a time,
+	// until none is left; 0 leaves them as they are.
+	MaxUnavailable int
+	// ReportUnhealthy tags nodes in Remove and Replace for Oracle's host repair before they are terminated.
+	ReportUnhealthy bool
+}
+
+// Update makes a cluster as wanted, or continues to, and returns as soon as OCI has accepted the change;
+// [Operation.Wait] carries it through.
+func (s *Clusters) Update(ctx context.Context, id string, change Change) (*Operation, error) {
+	want, managed, relaunch := change.Want, change.Managed, change.Relaunch
 	current, err := s.Get(ctx, id)
 	if err != nil {
 		return nil, err

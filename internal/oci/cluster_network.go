@@ -96,6 +96,10 @@ func (g clusterNetworks) update(ctx context.Context, c Cluster) error {
 	return err
 }
 
+func (g clusterNetworks) release(ctx context.Context, c Cluster, nodeID string, replace bool) error {
+	return releaseFromPool(ctx, g.Clients, c.PoolID, nodeID, replace)
+}
+
 func (g clusterNetworks) terminate(ctx context.Context, id string) error {
 	_, err := change(ctx, g.Clients, g.ComputeManagement.TerminateClusterNetwork, core.TerminateClusterNetworkRequest{ClusterNetworkId: &id})
 	return err

@@ -107,7 +107,7 @@ func TestLifeCycle(t *testing.T) {
 
 			for _, size := range []int{5, 1} {
 				want.Size = size
-				operation, err := s.Update(t.Context(), c.ID, want, oci.Tags{}, false)
+				operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: want})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -117,7 +117,7 @@ func TestLifeCycle(t *testing.T) {
 
 			before := c.ConfigurationID
 			want.Launch.ImageID, want.DisplayName = acctest.OtherImageID, "renamed"
-			operation, err := s.Update(t.Context(), c.ID, want, oci.Tags{}, true)
+			operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: want, Relaunch: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +218,7 @@ func TestShrinkWhatCannotGrow(t *testing.T) {
 	c := create(t, s, want)
 
 	want.Size = 4
-	operation, err := s.Update(t.Context(), c.ID, want, oci.Tags{}, false)
+	operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: want})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestShrinkWhatCannotGrow(t *testing.T) {
 		t.Fatalf("error is %v", err)
 	}
 	region.SetCapacity(acctest.Shape, 4)
-	operation, err = s.Update(t.Context(), c.ID, want, oci.Tags{}, false)
+	operation, err = s.Update(t.Context(), c.ID, oci.Change{Want: want})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestInterruptedWaitIsContinued(t *testing.T) {
 	if _, err := operation.Wait(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v", err)
 	}
-	operation, err = s.Update(t.Context(), c.ID, spec(3), oci.Tags{}, false)
+	operation, err = s.Update(t.Context(), c.ID, oci.Change{Want: spec(3)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +384,7 @@ func TestLeftoverConfigurationIsFound(t *testing.T) {
 	c := create(t, s, spec(1))
 	want := spec(1)
 	want.Launch.ImageID = acctest.OtherImageID
-	operation, err := s.Update(t.Context(), c.ID, want, oci.Tags{}, true)
+	operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: want, Relaunch: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,7 +410,7 @@ func TestOnlyTheUsersTagsChange(t *testing.T) {
 
 	want := spec(1)
 	want.FreeformTags = map[string]string{"stage": "prod"}
-	operation, err := s.Update(t.Context(), c.ID, want, oci.Tags{Freeform: map[string]string{"team": "research"}}, false)
+	operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: want, Managed: oci.Tags{Freeform: map[string]string{"team": "research"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
 )
@@ -72,6 +73,23 @@ func (g instancePools) update(ctx context.Context, c Cluster) error {
 			FreeformTags:            c.tagged(),
 			DefinedTags:             c.DefinedTags,
 		},
+	})
+	return err
+}
+
+func (g instancePools) release(ctx context.Context, c Cluster, nodeID string, replace bool) error {
+	return releaseFromPool(ctx, g.Clients, c.PoolID, nodeID, replace)
+}
+
+// releaseFromPool detaches a node from a pool on its own or of a cluster network. Without a replacement
+// the pool becomes smaller by one.
+func releaseFromPool(ctx context.Context, clients *Clients, poolID, nodeID string, replace bool) error {
+	_, err := change(ctx, clients, clients.ComputeManagement.DetachInstancePoolInstance, core.DetachInstancePoolInstanceRequest{
+		InstancePoolId: &poolID,
+		DetachInstancePoolInstanceDetails: core.DetachInstancePoolInstanceDetails{
+			InstanceId: &nodeID, IsDecrementSize: common.Bool(!replace), IsAutoTerminate: common.Bool(true),
+		},
+		OpcRetryToken: common.String(uuid.NewString()),
 	})
 	return err
 }

@@ -29,6 +29,8 @@ type Node struct {
 	TimeCreated time.Time
 	// ConfigurationID is what the node was launched from.
 	ConfigurationID string
+	// Stale says that the node was launched otherwise than the cluster's nodes are now, tags aside.
+	Stale bool
 }
 
 // Nodes gives the nodes of a cluster with their addresses, oldest first. The number of API calls grows

@@ -72,7 +72,7 @@ func TestStaleReads(t *testing.T) {
 	c := create(t, s, spec(2))
 	expectNodes(t, s, c, 2)
 	want := spec(3)
-	operation, err := s.Update(t.Context(), c.ID, want, oci.Tags{}, false)
+	operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: want})
 	if err != nil {
 		t.Fatal(err)
 	}
