@@ -15,12 +15,13 @@ import (
 // instance is a compute instance with its one VNIC.
 type instance struct {
 	core.Instance
-	shape      *offeredShape
-	vnic       *vnic
-	pool       *pool                                       // nil outside of pools
-	membership core.InstancePoolInstanceLifecycleStateEnum // in the pool
-	failure    string
-	job        job // launching, an action, or terminating
+	ComputeClusterID string // empty outside of compute clusters
+	shape            *offeredShape
+	vnic             *vnic
+	pool             *pool                                       // nil outside of pools
+	membership       core.InstancePoolInstanceLifecycleStateEnum // in the pool
+	failure          string
+	job              job // launching, an action, or terminating
 }
 
 func (i *instance) compartment() string { return *i.CompartmentId }
@@ -58,15 +59,14 @@ func (s *Server) listInstances(q *request) (response, error) {
 	if _, err := q.enum("lifecycleState", core.GetInstanceLifecycleStateEnumStringValues()); err != nil {
 		return response{}, err
 	}
-	for _, p := range []string{"capacityReservationId", "computeClusterId"} {
-		if q.query.Get(p) != "" {
-			return response{}, notSimulated("ListInstances with " + p)
-		}
+	if q.query.Get("capacityReservationId") != "" {
+		return response{}, notSimulated("ListInstances with capacityReservationId")
 	}
 	var rows []row
 	for _, i := range s.store.instances.all() {
 		if i.compartment() == compartment && q.wants("availabilityDomain", i.AvailabilityDomain) &&
-			q.wants("displayName", i.DisplayName) && q.wants("lifecycleState", ptr(string(i.LifecycleState))) {
+			q.wants("displayName", i.DisplayName) && q.wants("lifecycleState", ptr(string(i.LifecycleState))) &&
+			q.wants("computeClusterId", &i.ComputeClusterID) {
 			rows = append(rows, row{i.Instance, *i.DisplayName})
 		}
 	}

@@ -103,10 +103,7 @@ func (s *Server) checkPool(sees viewer, p *pool) error {
 		return missing("placementConfigurations")
 	}
 	for _, c := range p.PlacementConfigurations {
-		switch {
-		case c.ComputeClusterId != nil:
-			return notSimulated("placementConfigurations.computeClusterId")
-		case len(c.SecondaryVnicSubnets) > 0:
+		if len(c.SecondaryVnicSubnets) > 0 {
 			return notSimulated("placementConfigurations.secondaryVnicSubnets")
 		}
 		placed, err := s.placeMember(sees, p, c)

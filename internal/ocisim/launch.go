@@ -38,6 +38,11 @@ func (s *Server) place(sees viewer, d core.LaunchInstanceDetails) (placed, error
 		}
 		return p, invalid("shape", "%q is not offered in %s", *d.Shape, *d.AvailabilityDomain)
 	}
+	if d.ComputeClusterId != nil {
+		if err := s.placeInCluster(sees, d, p.shape); err != nil {
+			return p, err
+		}
+	}
 	if source, isImage := d.SourceDetails.(core.InstanceSourceViaImageDetails); isImage {
 		p.image = source.ImageId
 	}
@@ -83,7 +88,6 @@ func checkSimulated(d core.LaunchInstanceDetails) error {
 	for field, used := range map[string]bool{
 		"capacityReservationId":                          d.CapacityReservationId != nil,
 		"clusterPlacementGroupId":                        d.ClusterPlacementGroupId != nil,
-		"computeClusterId":                               d.ComputeClusterId != nil,
 		"dedicatedVmHostId":                              d.DedicatedVmHostId != nil,
 		"launchVolumeAttachments":                        len(d.LaunchVolumeAttachments) > 0,
 		"placementConstraintDetails":                     d.PlacementConstraintDetails != nil,
@@ -104,7 +108,7 @@ func (s *Server) launch(p placed) (*instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make instance of launch details: %w", err)
 	}
-	i := &instance{Instance: asked, shape: p.shape}
+	i := &instance{Instance: asked, shape: p.shape, ComputeClusterID: value(p.ComputeClusterId)}
 	i.Id, i.Region, i.TimeCreated = ptr(s.names.ocid("instance")), &s.cfg.Region, s.timestamp()
 	i.LifecycleState, i.ImageId, i.ShapeConfig = core.InstanceLifecycleStateProvisioning, p.image, shapeConfig(p)
 	i.LaunchMode = core.InstanceLaunchModeNative
@@ -276,6 +280,11 @@ func (s *Server) launchInstance(q *request) (response, error) {
 	if err := q.authorize(d.CompartmentId); err != nil {
 		return response{}, err
 	}
+	return s.launchSingle(q, d)
+}
+
+// launchSingle launches an instance that belongs to no pool.
+func (s *Server) launchSingle(q *request, d core.LaunchInstanceDetails) (response, error) {
 	p, err := s.place(q.sees, d)
 	if err != nil {
 		return response{}, err

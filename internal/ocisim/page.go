@@ -43,6 +43,12 @@ func page(q *request, rows []row) (response, error) {
 	return resp, nil
 }
 
+// collection wraps a page as the newer list operations do.
+func collection(resp response, err error) (response, error) {
+	resp.body = map[string]any{"items": resp.body}
+	return resp, err
+}
+
 func sortRows(q *request, rows []row) error {
 	by, err := q.enum("sortBy", []string{"TIMECREATED", "DISPLAYNAME"})
 	if err != nil {

@@ -28,6 +28,7 @@ func (s *Server) placeMember(sees viewer, p *pool, at core.InstancePoolPlacement
 	}
 	d.CompartmentId, d.AvailabilityDomain, d.InstanceConfigurationId = p.CompartmentId, at.AvailabilityDomain, c.Id
 	d.DisplayName, d.HostnameLabel, d.CreateVnicDetails.HostnameLabel = nil, nil, nil
+	set(&d.ComputeClusterId, at.ComputeClusterId)
 	set(&d.CreateVnicDetails.SubnetId, at.PrimarySubnetId)
 	if at.PrimaryVnicSubnets != nil {
 		d.CreateVnicDetails.SubnetId = at.PrimaryVnicSubnets.SubnetId

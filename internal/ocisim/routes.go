@@ -20,6 +20,14 @@ var routes = []route{
 	{"GetInstanceConfiguration", "GET", v1 + "/instanceConfigurations/{id}", (*Server).getConfiguration},
 	{"UpdateInstanceConfiguration", "PUT", v1 + "/instanceConfigurations/{id}", (*Server).updateConfiguration},
 	{"DeleteInstanceConfiguration", "DELETE", v1 + "/instanceConfigurations/{id}", (*Server).deleteConfiguration},
+	{"LaunchInstanceConfiguration", "POST", v1 + "/instanceConfigurations/{id}/actions/launch", (*Server).launchConfiguration},
+
+	{"CreateComputeCluster", "POST", v1 + "/computeClusters", (*Server).createComputeCluster},
+	{"ListComputeClusters", "GET", v1 + "/computeClusters", (*Server).listComputeClusters},
+	{"GetComputeCluster", "GET", v1 + "/computeClusters/{id}", (*Server).getComputeCluster},
+	{"UpdateComputeCluster", "PUT", v1 + "/computeClusters/{id}", (*Server).updateComputeCluster},
+	{"DeleteComputeCluster", "DELETE", v1 + "/computeClusters/{id}", (*Server).deleteComputeCluster},
+	{"ChangeComputeClusterCompartment", "POST", v1 + "/computeClusters/{id}/actions/changeCompartment", (*Server).moveComputeCluster},
 
 	{"CreateClusterNetwork", "POST", v1 + "/clusterNetworks", (*Server).createNetwork},
 	{"ListClusterNetworks", "GET", v1 + "/clusterNetworks", (*Server).listNetworks},

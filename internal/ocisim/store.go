@@ -71,32 +71,35 @@ func find[T resource](sees viewer, t *table[T], id string) (T, error) {
 
 // store is all state of the region. The server's lock protects it.
 type store struct {
-	configurations *table[*configuration]
-	networks       *table[*clusterNetwork]
-	pools          *table[*pool]
-	instances      *table[*instance]
-	vnics          *table[*vnic]
-	subnets        *table[*subnet]
-	vcns           *table[*vcn]
-	images         *table[*image]
-	workRequests   *table[*workRequest]
+	configurations  *table[*configuration]
+	computeClusters *table[*computeCluster]
+	networks        *table[*clusterNetwork]
+	pools           *table[*pool]
+	instances       *table[*instance]
+	vnics           *table[*vnic]
+	subnets         *table[*subnet]
+	vcns            *table[*vcn]
+	images          *table[*image]
+	workRequests    *table[*workRequest]
 }
 
 func newStore() store {
 	return store{
-		configurations: newTable[*configuration](),
-		networks:       newTable[*clusterNetwork](),
-		pools:          newTable[*pool](),
-		instances:      newTable[*instance](),
-		vnics:          newTable[*vnic](),
-		subnets:        newTable[*subnet](),
-		vcns:           newTable[*vcn](),
-		images:         newTable[*image](),
-		workRequests:   newTable[*workRequest](),
+		configurations:  newTable[*configuration](),
+		computeClusters: newTable[*computeCluster](),
+		networks:        newTable[*clusterNetwork](),
+		pools:           newTable[*pool](),
+		instances:       newTable[*instance](),
+		vnics:           newTable[*vnic](),
+		subnets:         newTable[*subnet](),
+		vcns:            newTable[*vcn](),
+		images:          newTable[*image](),
+		workRequests:    newTable[*workRequest](),
 	}
 }
 
 // alive says whether something that a request once created still exists.
 func (st *store) alive(id string) bool {
-	return st.configurations.alive(id) || st.networks.alive(id) || st.pools.alive(id) || st.instances.alive(id)
+	return st.configurations.alive(id) || st.networks.alive(id) || st.pools.alive(id) || st.instances.alive(id) ||
+		st.computeClusters.alive(id)
 }
