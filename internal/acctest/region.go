@@ -38,6 +38,7 @@ type Region struct {
 	*ocisim.Server
 	// Endpoint is the region's address.
 	Endpoint string
+	front    *httptest.Server
 }
 
 // key is made once: it is the slowest part of a region.
@@ -52,6 +53,20 @@ var key = sync.OnceValue(func() *rsa.PrivateKey {
 // StartRegion starts a region that lives as long as the test. Adjust may change its configuration.
 func StartRegion(t testing.TB, adjust func(*ocisim.Config)) *Region {
 	t.Helper()
+	region, err := NewRegion(adjust)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := region.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return region
+}
+
+// NewRegion starts a region that lives until it is closed.
+func NewRegion(adjust func(*ocisim.Config)) (*Region, error) {
 	config := ocisim.Config{
 		Region:              RegionName,
 		TenancyID:           TenancyID,
@@ -70,16 +85,16 @@ func StartRegion(t testing.TB, adjust func(*ocisim.Config)) *Region {
 	}
 	server, err := ocisim.New(config)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	front := httptest.NewServer(server)
-	t.Cleanup(func() {
-		front.Close()
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &Region{Server: server, Endpoint: front.URL}
+	return &Region{Server: server, Endpoint: front.URL, front: front}, nil
+}
+
+// Close ends the region.
+func (r *Region) Close() error {
+	r.front.Close()
+	return r.Server.Close()
 }
 
 // Config gives what a client needs to talk to the region.
