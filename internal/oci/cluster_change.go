@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 
 	"github.com/google/uuid"
 )
@@ -30,7 +29,7 @@ func (s *Clusters) Create(ctx context.Context, spec Spec) (*Operation, Cluster, 
 	c, err := s.createGroup(ctx, spec, configurationID)
 	if err == nil {
 		c.Launch = spec.Launch
-		return &Operation{clusters: s, cluster: c, grows: true}, c, nil
+		return &Operation{clusters: s, cluster: c, step: step{size: c.Size, grows: true}}, c, nil
 	}
 	ctx, cancel := s.Afterwards(ctx)
 	defer cancel()
@@ -94,52 +93,58 @@ type Change struct {
 	ReportUnhealthy bool
 }
 
-// Update makes a cluster as wanted, or continues to, and returns as soon as OCI has accepted the change;
-// [Operation.Wait] carries it through.
+// RemovalError says that more nodes are named for removal than the cluster shall lose. Nothing was done.
+type RemovalError struct {
+	// Named nodes that are there, and by how many the cluster shall become smaller.
+	Named, Fewer int
+}
+
+func (e *RemovalError) Error() string {
+	return fmt.Sprintf("%d nodes of the cluster are named for removal, but its size becomes smaller by %d: "+
+		"lower the size to what is left without them, or have them replaced instead", e.Named, max(0, e.Fewer))
+}
+
+// Update makes a cluster as wanted, or continues to, and returns as soon as OCI has accepted the first
+// step; [Operation.Wait] carries it through.
 func (s *Clusters) Update(ctx context.Context, id string, change Change) (*Operation, error) {
-	want, managed, relaunch := change.Want, change.Managed, change.Relaunch
 	current, err := s.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	target := current
-	target.DisplayName, target.Size, target.Launch = want.DisplayName, want.Size, want.Launch
-	target.FreeformTags, target.DefinedTags = managed.apply(current.Spec, want)
-
-	if !relaunch && !current.differs(target) {
-		return &Operation{clusters: s, cluster: target, grows: !current.Complete()}, nil
+	operation := s.toward(current, change)
+	target := operation.cluster
+	changes := change.Relaunch || current.differs(target)
+	if !changes && len(change.Remove)+len(change.Replace) == 0 {
+		return operation, nil
 	}
 	if current, err = s.settle(ctx, current); err != nil {
 		return nil, err
 	}
-	earlier, err := s.workRequestIDs(ctx, current)
+	members, err := s.members(ctx, current)
 	if err != nil {
 		return nil, err
 	}
-	operation := &Operation{clusters: s, cluster: target, earlier: earlier, grows: target.Size > current.CurrentSize}
-	if relaunch {
-		want.Token = current.Token
-		if target.ConfigurationID, err = s.createConfiguration(ctx, want); err != nil {
-			return nil, err
-		}
-		operation.cluster = target
+	if named, fewer := len(among(members, change.Remove)), current.Size-target.Size; named > 0 && named > fewer {
+		return nil, &RemovalError{Named: named, Fewer: fewer}
+	} else if named > 0 {
+		target.Size = current.Size // until they are gone
 	}
-	if reflect.DeepEqual(current.DefinedTags, target.DefinedTags) {
-		target.DefinedTags = nil // To repeat tags that others have set may not be allowed to this user.
+	if changes = change.Relaunch || current.differs(target); !changes {
+		_, err = operation.next(ctx, current, members)
+		return operation, err
 	}
-	if err := s.send(ctx, target); err != nil {
-		err = fmt.Errorf("change the %s: %w", target.Interconnect.noun(), err)
-		if relaunch {
-			ctx, cancel := s.Afterwards(ctx)
-			defer cancel()
-			err = errors.Join(err, s.deleteConfiguration(ctx, target.ConfigurationID))
-		}
-		return nil, err
+	return operation, operation.configure(ctx, current, target, change.Relaunch)
+}
+
+// toward gives the operation that makes a cluster as wanted.
+func (s *Clusters) toward(current Cluster, change Change) *Operation {
+	target, want := current, change.Want
+	target.DisplayName, target.Size, target.Launch = want.DisplayName, want.Size, want.Launch
+	target.FreeformTags, target.DefinedTags = change.Managed.apply(current.Spec, want)
+	return &Operation{
+		clusters: s, cluster: target, change: change,
+		step: step{size: target.Size, grows: !current.Complete()},
 	}
-	if relaunch {
-		operation.obsolete = []string{current.ConfigurationID}
-	}
-	return operation, nil
 }
 
 // differs says whether OCI must be told of the target, or has all of it already.
@@ -150,14 +155,16 @@ func (c Cluster) differs(target Cluster) bool {
 }
 
 // send updates the group. A cluster that is just beginning to move answers 409, so it gets the time that
-// the context leaves.
+// the context leaves; unless it moves because of this very update, whose answer got lost.
 func (s *Clusters) send(ctx context.Context, target Cluster) error {
+	g := s.group(target.Interconnect)
 	return s.Waiter.Until(ctx, func(ctx context.Context) (bool, error) {
-		err := s.group(target.Interconnect).update(ctx, target)
-		if service, ok := serviceError(err); ok && service.GetCode() == "IncorrectState" {
-			return false, nil
+		err := g.update(ctx, target)
+		if !busy(err) {
+			return err == nil, err
 		}
-		return err == nil, err
+		now, err := g.get(ctx, target.ID)
+		return err == nil && now.State != running && now.ConfigurationID == target.ConfigurationID && !now.differs(target), err
 	})
 }
 
@@ -167,82 +174,11 @@ func (s *Clusters) settle(ctx context.Context, c Cluster) (Cluster, error) {
 	if c.State == running {
 		return c, nil
 	}
-	moving := &Operation{clusters: s, cluster: c, grows: true}
+	moving := &Operation{clusters: s, cluster: c, step: step{size: c.Size, grows: true}}
 	settled, err := moving.Wait(ctx, nil)
 	var failure *FailureError
 	if errors.As(err, &failure) && settled.State != terminated {
 		return c, nil
 	}
 	return settled, err
-}
-
-// Delete terminates a cluster, waits until it is gone, and removes every configuration that was made for
-// it. It needs the cluster's ID, CompartmentID and ConfigurationID; one that is empty names nothing. What
-// is gone already is no error.
-func (s *Clusters) Delete(ctx context.Context, c Cluster, report func(Progress)) error {
-	last, err := s.terminate(ctx, c, report)
-	if err != nil {
-		return err
-	}
-	obsolete := []string{c.ConfigurationID, last.ConfigurationID}
-	last.CompartmentID, last.ConfigurationID = c.CompartmentID, ""
-	return s.removeConfigurations(ctx, last, obsolete)
-}
-
-// removeConfigurations deletes the named configurations and those that carry the cluster's token, but not
-// the one that the cluster uses.
-func (s *Clusters) removeConfigurations(ctx context.Context, c Cluster, named []string) error {
-	ids, err := s.configurations(ctx, c.CompartmentID, c.Token)
-	ids = slices.Concat(ids, named)
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
-		if id != "" && id != c.ConfigurationID {
-			err = errors.Join(err, s.deleteConfiguration(ctx, id))
-		}
-	}
-	return err
-}
-
-// terminate asks for termination until it is seen to happen, and gives the cluster as last seen. Right
-// after the request OCI may still show the old state, and a cluster that is being changed refuses it at
-// first.
-func (s *Clusters) terminate(ctx context.Context, c Cluster, report func(Progress)) (Cluster, error) {
-	var last Cluster
-	if c.ID == "" {
-		return last, nil
-	}
-	interconnect, err := InterconnectOf(c.ID)
-	if err != nil {
-		return last, err
-	}
-	g := s.group(interconnect)
-	watch := newWatch(report)
-	sent := false
-	err = s.Waiter.Until(ctx, func(ctx context.Context) (bool, error) {
-		now, err := g.get(ctx, c.ID)
-		if KindOf(err) == NotFound {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		last = now
-		watch.see(ctx, Progress{Cluster: now})
-		if now.State == terminated || now.State == terminating || sent && watch.unchangedFor() < s.Grace {
-			return now.State == terminated, nil
-		}
-		switch err := g.terminate(ctx, c.ID); KindOf(err) {
-		case NotFound:
-			return true, nil
-		case Conflict: // still moving
-			return false, nil
-		default:
-			sent = err == nil
-			return false, err
-		}
-	})
-	if err != nil {
-		return last, fmt.Errorf("terminate the %s %s: %w", interconnect.noun(), c.ID, err)
-	}
-	return last, nil
 }

@@ -6,92 +6,72 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
 
-// Operation is a change of a cluster that OCI has accepted and works on.
+// Operation is a change of a cluster whose first step OCI has accepted and works on.
 type Operation struct {
 	clusters *Clusters
-	cluster  Cluster // as it shall be
-	// earlier work requests say nothing about this operation.
-	earlier map[string]bool
+	cluster  Cluster // as it shall be in the end
+	change   Change  // names the nodes that go
+	step     step
 	// obsolete configurations go when nothing uses them any more.
 	obsolete []string
-	// grows says that nodes are launched, so that a lack of them is this operation's failure.
+}
+
+// step is what OCI has been asked for and is to be waited for, before anything else is asked for.
+type step struct {
+	size    int      // of the cluster, once reached
+	leaving []string // nodes that are there no more, once reached
+	// refused is why a node may not be leaving, although it should.
+	refused error
+	// grows says that nodes are launched, so that a lack of them is this step's failure.
 	grows bool
+	// earlier work requests say nothing about this step.
+	earlier map[string]bool
 }
 
 // Cluster is what the operation works on, as it shall be.
 func (o *Operation) Cluster() Cluster { return o.cluster }
 
-// Progress is what one look at a cluster shows.
-type Progress struct {
-	Cluster Cluster
-	// Ready counts the nodes that run; it is known only when the cluster itself looks complete.
-	Ready int
-	// Working are the unfinished work requests.
-	Working []WorkRequest
-	Elapsed time.Duration
-}
-
-// FailureError says that OCI ended an operation without reaching its goal, and why.
-type FailureError struct {
-	What string
-	// Cluster as it was last seen.
-	Cluster Cluster
-	// WorkRequests that failed or reported errors.
-	WorkRequests []WorkRequest
-}
-
-// Ended says that OCI itself has terminated the cluster.
-func (e *FailureError) Ended() bool { return e.Cluster.State == terminated }
-
-// Error gives the failure with the work requests' own texts.
-func (e *FailureError) Error() string {
-	var text strings.Builder
-	text.WriteString(e.What)
-	for _, w := range e.WorkRequests {
-		text.WriteString("\n\n" + w.String())
-	}
-	if len(e.WorkRequests) == 0 {
-		text.WriteString("\n\nNo work request says why.")
-	}
-	return text.String()
-}
-
-func (e *FailureError) kind() Kind {
-	for _, w := range e.WorkRequests {
-		if kind := w.kind(); kind != Other {
-			return kind
-		}
-	}
-	return Other
-}
-
-// Wait waits until the cluster has all its nodes, and gives it as last seen, also beside an error. The
-// error is a [FailureError] when OCI gave up, and the context's when that ended first. Report, if any, is
-// told of every change and once a minute.
+// Wait carries the operation through until the cluster is as it shall be with all its nodes, and gives it
+// as last seen, also beside an error. The error is a [FailureError] when OCI gave up, and the context's
+// when that ended first. Report, if any, is told of every change and once a minute.
 func (o *Operation) Wait(ctx context.Context, report func(Progress)) (Cluster, error) {
-	s, want := o.clusters, o.cluster
-	last := want
+	last := o.cluster
 	last.State, last.CurrentSize = "", 0
 	watch := newWatch(report)
+	for {
+		members, err := o.reach(ctx, watch, &last)
+		if err != nil {
+			return last, fmt.Errorf("wait for the %s: %w", last.Interconnect.noun(), err)
+		}
+		begun, err := o.next(ctx, last, members)
+		if err != nil || !begun {
+			return last, err
+		}
+		watch.expect()
+	}
+}
+
+// reach waits for the step under way, and gives the nodes that there are then. Last takes the cluster as
+// it was last seen.
+func (o *Operation) reach(ctx context.Context, watch *watch, last *Cluster) ([]Node, error) {
+	var members []Node
 	var hopeless time.Time // since when a work request says that the nodes will not come
-	err := s.Waiter.Until(ctx, func(ctx context.Context) (bool, error) {
-		now, err := s.group(want.Interconnect).get(ctx, want.ID)
+	err := o.clusters.Waiter.Until(ctx, func(ctx context.Context) (bool, error) {
+		now, err := o.clusters.group(o.cluster.Interconnect).get(ctx, o.cluster.ID)
 		if KindOf(err) == NotFound {
 			return false, o.notFound(watch, err)
 		}
 		if err != nil {
 			return false, err
 		}
-		now.Launch = want.Launch
-		last = now
+		now.Launch = o.cluster.Launch
+		*last = now
 		seen := Progress{Cluster: now}
-		if done, err := o.reached(ctx, &seen); done || err != nil {
+		done := false
+		if members, done, err = o.reached(ctx, &seen); done || err != nil {
 			return done, err
 		}
 		failed, err := o.look(ctx, &seen)
@@ -102,12 +82,9 @@ func (o *Operation) Wait(ctx context.Context, report func(Progress)) (Cluster, e
 		if len(failed) > 0 && hopeless.IsZero() {
 			hopeless = time.Now()
 		}
-		return false, o.verdict(ctx, seen, failed, watch, hopeless)
+		return false, o.verdict(ctx, seen, members, watch, hopeless)
 	})
-	if err != nil {
-		return last, fmt.Errorf("wait for the %s: %w", want.Interconnect.noun(), err)
-	}
-	return last, nil
+	return members, err
 }
 
 // Nodes gives the nodes of a cluster for which Wait has ended well. It waits a moment longer for the
@@ -142,27 +119,33 @@ func (o *Operation) notFound(watch *watch, err error) error {
 	return fmt.Errorf("%s: %w: %w", o.cluster.ID, ErrGone, err)
 }
 
-// reached says whether the cluster and each of its nodes are as they shall be.
-func (o *Operation) reached(ctx context.Context, seen *Progress) (bool, error) {
-	now, want := seen.Cluster, o.cluster
-	if !now.Complete() || now.Size != want.Size || now.ConfigurationID != want.ConfigurationID {
-		return false, nil
+// reached says whether the cluster and each of its nodes are as the step shall bring them about. The
+// nodes are looked at only when the cluster itself looks complete.
+func (o *Operation) reached(ctx context.Context, seen *Progress) ([]Node, bool, error) {
+	now := seen.Cluster
+	if !now.Complete() {
+		return nil, false, nil
 	}
 	members, err := o.clusters.members(ctx, now)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	for _, m := range members {
 		if m.State == running {
 			seen.Ready++
 		}
 	}
-	return seen.Ready == want.Size && len(members) == want.Size, nil
+	return members, o.asked(now) && seen.Ready == now.Size && len(members) == now.Size && len(among(members, o.step.leaving)) == 0, nil
+}
+
+// asked says that OCI's record is what the step asks for.
+func (o *Operation) asked(now Cluster) bool {
+	return now.Size == o.step.size && now.ConfigurationID == o.cluster.ConfigurationID
 }
 
 // look reads what the operation's work requests report, and gives those that say that nodes will not come.
 func (o *Operation) look(ctx context.Context, seen *Progress) (failed []WorkRequest, err error) {
-	requests, err := o.clusters.workRequests(ctx, seen.Cluster, o.earlier)
+	requests, err := o.clusters.workRequests(ctx, seen.Cluster, o.step.earlier)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +153,7 @@ func (o *Operation) look(ctx context.Context, seen *Progress) (failed []WorkRequ
 		if w.unfinished() {
 			seen.Working = append(seen.Working, w)
 		}
-		if o.grows && w.kind() != Other {
+		if o.step.grows && w.kind() != Other {
 			failed = append(failed, w)
 		}
 	}
@@ -178,68 +161,28 @@ func (o *Operation) look(ctx context.Context, seen *Progress) (failed []WorkRequ
 }
 
 // verdict says whether there is still something to wait for.
-func (o *Operation) verdict(ctx context.Context, seen Progress, failed []WorkRequest, watch *watch, hopeless time.Time) error {
-	now, grace := seen.Cluster, o.clusters.Grace
+func (o *Operation) verdict(ctx context.Context, seen Progress, members []Node, watch *watch, hopeless time.Time) error {
+	now := seen.Cluster
+	name := now.Interconnect.noun() + " " + now.ID
+	late := watch.unchangedFor() > o.clusters.Grace
+	idle := late && now.State == running && len(seen.Working) == 0
 	switch {
 	case now.State == terminated:
-		return o.failure(ctx, now, fmt.Sprintf("OCI ended the %s %s: it is %s.", now.Interconnect.noun(), now.ID, now.State))
-	case now.State == terminating && watch.unchangedFor() > grace:
-		return o.failure(ctx, now, fmt.Sprintf("The %s %s is being terminated by OCI or by somebody else.", now.Interconnect.noun(), now.ID))
-	case now.State == stopped && watch.unchangedFor() > grace:
-		return o.failure(ctx, now, fmt.Sprintf("The %s %s is stopped. Start its instance pool, then apply again.", now.Interconnect.noun(), now.ID))
-	case len(failed) > 0 && time.Since(hopeless) > grace,
-		now.State == running && len(seen.Working) == 0 && !now.Complete() && watch.unchangedFor() > grace:
-		return o.failure(ctx, now, fmt.Sprintf("The %s %s has %d of %d nodes, and OCI launches no more.",
-			now.Interconnect.noun(), now.ID, now.CurrentSize, o.cluster.Size))
+		return o.failure(ctx, now, fmt.Sprintf("OCI ended the %s: it is %s.", name, now.State))
+	case now.State == terminating && late:
+		return o.failure(ctx, now, fmt.Sprintf("The %s is being terminated by OCI or by somebody else.", name))
+	case now.State == stopped && late:
+		return o.failure(ctx, now, fmt.Sprintf("The %s is stopped. Start its instance pool, then apply again.", name))
+	case !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
+		return o.failure(ctx, now, fmt.Sprintf("The %s has %d of %d nodes, and OCI launches no more.", name, now.CurrentSize, o.step.size))
+	case idle && !o.asked(now):
+		return o.failure(ctx, now, fmt.Sprintf("Somebody else has changed the %s meanwhile: its size is %d, not %d, or it has another instance configuration. "+
+			"Apply again to have it as configured.", name, now.Size, o.step.size))
+	case idle && len(among(members, o.step.leaving)) > 0:
+		if o.step.refused != nil {
+			return o.step.refused
+		}
+		return o.failure(ctx, now, fmt.Sprintf("OCI has not taken the node %s out of the %s.", among(members, o.step.leaving)[0].ID, name))
 	}
 	return nil
 }
-
-// failure gathers the reasons. That they cannot be read must not hide that the operation failed.
-func (o *Operation) failure(ctx context.Context, now Cluster, what string) error {
-	failure := &FailureError{What: what, Cluster: now}
-	requests, err := o.clusters.workRequests(ctx, now, o.earlier)
-	if err != nil {
-		failure.What += fmt.Sprintf("\n\nWhy cannot be said: %v", err)
-	}
-	for _, w := range requests {
-		if w.failed() {
-			failure.WorkRequests = append(failure.WorkRequests, w)
-		}
-	}
-	return failure
-}
-
-// watch follows what is seen over time, and reports it when it changes and once a minute.
-type watch struct {
-	report           func(Progress)
-	begun, told, was time.Time // was: when the last change was seen
-	state            string
-	size             int
-}
-
-func newWatch(report func(Progress)) *watch {
-	if report == nil {
-		report = func(Progress) {}
-	}
-	now := time.Now()
-	return &watch{report: report, begun: now, was: now}
-}
-
-func (w *watch) see(ctx context.Context, p Progress) {
-	now := time.Now()
-	p.Elapsed = now.Sub(w.begun)
-	c := p.Cluster
-	tflog.Debug(ctx, "Looked at the cluster", map[string]any{"id": c.ID, "state": c.State, "current_size": c.CurrentSize})
-	changed := c.State != w.state || c.CurrentSize != w.size
-	if changed {
-		w.state, w.size, w.was = c.State, c.CurrentSize, now
-	}
-	if changed || now.Sub(w.told) >= time.Minute {
-		w.told = now
-		w.report(p)
-	}
-}
-
-// unchangedFor says for how long nothing has changed.
-func (w *watch) unchangedFor() time.Duration { return time.Since(w.was) }

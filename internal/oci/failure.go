@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package oci
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// FailureError says that OCI ended an operation without reaching its goal, and why.
+type FailureError struct {
+	What string
+	// Cluster as it was last seen.
+	Cluster Cluster
+	// WorkRequests that failed or reported errors.
+	WorkRequests []WorkRequest
+}
+
+// Ended says that OCI itself has terminated the cluster.
+func (e *FailureError) Ended() bool { return e.Cluster.State == terminated }
+
+// Error gives the failure with the work requests' own texts.
+func (e *FailureError) Error() string {
+	var text strings.Builder
+	text.WriteString(e.What)
+	for _, w := range e.WorkRequests {
+		text.WriteString("\n\n" + w.String())
+	}
+	if len(e.WorkRequests) == 0 {
+		text.WriteString("\n\nNo work request says why.")
+	}
+	return text.String()
+}
+
+func (e *FailureError) kind() Kind {
+	for _, w := range e.WorkRequests {
+		if kind := w.kind(); kind != Other {
+			return kind
+		}
+	}
+	return Other
+}
+
+// failure gathers the reasons. That they cannot be read must not hide that the operation failed.
+func (o *Operation) failure(ctx context.Context, now Cluster, what string) error {
+	failure := &FailureError{What: what, Cluster: now}
+	requests, err := o.clusters.workRequests(ctx, now, o.step.earlier)
+	if err != nil {
+		failure.What += fmt.Sprintf("\n\nWhy cannot be said: %v", err)
+	}
+	for _, w := range requests {
+		if w.failed() {
+			failure.WorkRequests = append(failure.WorkRequests, w)
+		}
+	}
+	return failure
+}

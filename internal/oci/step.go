@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// maxReleases is how many nodes are taken out at a time: OCI launches replacements in batches of about
+// as many.
+const maxReleases = 20
+
+// next begins what is still to be done, once everything before is complete, and says whether there was
+// anything.
+func (o *Operation) next(ctx context.Context, now Cluster, members []Node) (begun bool, err error) {
+	if nodes := among(members, o.change.Remove); len(nodes) > 0 {
+		return true, o.release(ctx, now, nodes, false)
+	}
+	if now.Size != o.cluster.Size {
+		return true, o.configure(ctx, now, o.cluster, false)
+	}
+	if nodes := among(members, o.change.Replace); len(nodes) > 0 {
+		return true, o.release(ctx, now, nodes, true)
+	}
+	return false, nil
+}
+
+// among gives the nodes whose OCIDs are in a list.
+func among(nodes []Node, ids []string) []Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n Node) bool { return !slices.Contains(ids, n.ID) })
+}
+
+// begin makes a step of what is asked for next.
+func (o *Operation) begin(ctx context.Context, now Cluster, size int) error {
+	earlier, err := o.clusters.workRequestIDs(ctx, now)
+	if err != nil {
+		return err
+	}
+	o.step = step{size: size, earlier: earlier}
+	return nil
+}
+
+// configure makes OCI's record equal to the target, with a new configuration if nodes are launched
+// differently from now on.
+func (o *Operation) configure(ctx context.Context, current, target Cluster, relaunch bool) error {
+	s := o.clusters
+	if err := o.begin(ctx, current, target.Size); err != nil {
+		return err
+	}
+	o.step.grows = target.Size > current.CurrentSize
+	if relaunch {
+		want := o.change.Want
+		want.Token = current.Token
+		id, err := s.createConfiguration(ctx, want)
+		if err != nil {
+			return err
+		}
+		o.cluster.ConfigurationID = id
+	}
+	target.ConfigurationID = o.cluster.ConfigurationID
+	if reflect.DeepEqual(current.DefinedTags, target.DefinedTags) {
+		target.DefinedTags = nil // To repeat tags that others have set may not be allowed to this user.
+	}
+	if err := s.send(ctx, target); err != nil {
+		err = fmt.Errorf("change the %s: %w", target.Interconnect.noun(), err)
+		if relaunch {
+			ctx, cancel := s.Afterwards(ctx)
+			defer cancel()
+			err = errors.Join(err, s.deleteConfiguration(ctx, target.ConfigurationID))
+		}
+		return err
+	}
+	if relaunch {
+		o.obsolete = append(o.obsolete, current.ConfigurationID)
+	}
+	return nil
+}
+
+// release takes nodes out, with or without a replacement each: as many as OCI accepts at once. It may
+// refuse the second while it is busy with the first.
+func (o *Operation) release(ctx context.Context, now Cluster, nodes []Node, replace bool) error {
+	if err := o.begin(ctx, now, now.Size); err != nil {
+		return err
+	}
+	o.step.grows = replace
+	for _, node := range nodes[:min(len(nodes), maxReleases)] {
+		err := o.clusters.release(ctx, now, node.ID, replace, len(o.step.leaving) == 0)
+		switch {
+		case busy(err) && len(o.step.leaving) > 0:
+			return nil
+		case err == nil && !replace:
+			o.step.size--
+		case KindOf(err) == NotFound: // gone, most likely
+			o.step.refused = err
+		case err != nil:
+			return err
+		}
+		o.step.leaving = append(o.step.leaving, node.ID)
+	}
+	return nil
+}
+
+// release takes one node out. The first one may have to wait until OCI is ready for it.
+func (s *Clusters) release(ctx context.Context, c Cluster, nodeID string, replace, first bool) error {
+	err := s.Waiter.Until(ctx, func(ctx context.Context) (bool, error) {
+		err := s.group(c.Interconnect).release(ctx, c, nodeID, replace)
+		if first && busy(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("take the node %s out of the %s: %w", nodeID, c.Interconnect.noun(), err)
+	}
+	return nil
+}
+
+// busy says that a resource is just changing and refuses another change until it is done.
+func busy(err error) bool {
+	service, ok := serviceError(err)
+	return ok && (service.GetCode() == "IncorrectState" || service.GetCode() == "LockConflict")
+}
