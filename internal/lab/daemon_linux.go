@@ -227,7 +227,7 @@ func (d *daemon) startAPI(ctx context.Context) error {
 		Images: []ocisim.Image{{
 			ID: info.ImageID, DisplayName: "ocihpc-lab-gpu", OperatingSystem: "Linux", OperatingSystemVersion: "lab",
 		}},
-		Capacity: d.cfg.Capacity, Shortage: d.cfg.Shortage, KeepVacancies: d.cfg.KeepVacancies,
+		Scenario: ocisim.Scenario{Capacity: d.cfg.Capacity, Shortage: d.cfg.Shortage, KeepVacancies: d.cfg.KeepVacancies},
 		TimeScale: d.cfg.TimeScale, Logger: d.log,
 	}
 	if d.hosts != nil {

@@ -75,7 +75,7 @@ func (s *Server) newNetwork(q *request, d core.CreateClusterNetworkDetails) (*cl
 	if c := d.ClusterConfiguration; c != nil {
 		n.HpcIslandId, n.NetworkBlockIds = c.HpcIslandId, c.NetworkBlockIds
 	}
-	n.FreeformTags, n.DefinedTags = tagged(d.FreeformTags, d.DefinedTags)
+	n.FreeformTags, n.DefinedTags = s.tagged(d.FreeformTags, d.DefinedTags)
 	p.network = n
 	return n, s.checkRDMA(p.shape)
 }
@@ -101,13 +101,16 @@ func (s *Server) provision(ctx context.Context, n *clusterNetwork, w *workReques
 }
 
 func (s *Server) reserve(n *clusterNetwork, w *workRequest) bool {
-	if free, limited := s.freeHosts(n.pool.shape); limited && free < *n.pool.Size {
-		s.fault(w, codeOutOfCapacity, "Insufficient capacity for cluster network")
-		s.conclude(w)
+	unnoticed := s.cfg.ReservationShortage == ReservationUnnoticed
+	if free, limited := s.freeHosts(n.pool.shape); limited && free < *n.pool.Size && !unnoticed {
+		s.reservationFault(w)
+		s.finish(w, workrequests.WorkRequestStatusFailed)
 		s.setState(n.pool, core.InstancePoolLifecycleStateTerminated)
 		return false
 	}
-	n.pool.reserved = *n.pool.Size
+	if !unnoticed {
+		n.pool.reserved = *n.pool.Size
+	}
 	if n.HpcIslandId == nil {
 		n.HpcIslandId = ptr(s.names.ocid("hpcisland"))
 	}
@@ -116,6 +119,18 @@ func (s *Server) reserve(n *clusterNetwork, w *workRequest) bool {
 	}
 	s.succeed(w)
 	return true
+}
+
+// reservationFault says that there are not enough hosts, where the scenario wants it.
+func (s *Server) reservationFault(w *workRequest) {
+	s.fault(w, codeOutOfCapacity, "Insufficient capacity for cluster network")
+	switch s.cfg.ReservationShortage {
+	case ReservationErrors:
+		w.logs = w.logs[:len(w.logs)-1]
+	case ReservationLogs:
+		w.errors = nil
+	default:
+	}
 }
 
 func (s *Server) getNetwork(q *request) (response, error) {

@@ -41,7 +41,7 @@ func (s *Server) createComputeCluster(q *request) (response, error) {
 	if c.DisplayName == nil {
 		c.DisplayName = ptr("computecluster" + s.defaultSuffix())
 	}
-	c.FreeformTags, c.DefinedTags = tagged(d.FreeformTags, d.DefinedTags)
+	c.FreeformTags, c.DefinedTags = s.tagged(d.FreeformTags, d.DefinedTags)
 	s.store.computeClusters.add(*c.Id, c)
 	resp, err := ok(c.ComputeCluster)
 	resp.created = *c.Id

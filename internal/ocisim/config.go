@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 )
 
 // Config describes a simulated region. Empty OCIDs are generated.
@@ -27,13 +26,10 @@ type Config struct {
 	Images              []Image
 	// Shapes offered, by name; empty offers all known ones.
 	Shapes []string
-	// Capacity is the number of hosts of a shape; a shape that is absent has no limit.
-	Capacity map[string]int
-	// Shortage is what a pool does when not all of its instances can be launched.
-	Shortage Shortage
-	// KeepVacancies leaves the place of a pool member vacant that somebody terminated through the
-	// instance API. By default the pool launches a replacement.
-	KeepVacancies bool
+	// Scenario says what is scarce and what fails; Capacity, Shortage and Faults are in it.
+	Scenario
+	// OnRequest is called after each request, by several at once.
+	OnRequest func(RequestRecord)
 	// TimeScale divides OCI's intervals: with 1000, minutes take 60 ms. 0 means 1. Timestamps stay
 	// those of the wall clock, because clients compare them with their own.
 	TimeScale float64
@@ -79,21 +75,6 @@ type Image struct {
 	OperatingSystemVersion string
 }
 
-// Shortage is the behaviour of a pool that cannot get all of its instances. Public OCI's is not
-// documented for every case, therefore it can be chosen.
-type Shortage string
-
-// Shortage behaviours. The work request LaunchInstancesInPool has the errors in all of them.
-const (
-	// ShortageWaits keeps the pool PROVISIONING or SCALING and its work request IN_PROGRESS, and tries
-	// again every five minutes. The default.
-	ShortageWaits Shortage = ""
-	// ShortageRunsShort makes the pool RUNNING with fewer instances than its size.
-	ShortageRunsShort Shortage = "runs-short"
-	// ShortageTerminates terminates a pool that is being created; one that grows runs short.
-	ShortageTerminates Shortage = "terminates"
-)
-
 func (c *Config) check() error {
 	switch {
 	case c.Region == "":
@@ -104,8 +85,6 @@ func (c *Config) check() error {
 		return errors.New("ocisim: Config.AvailabilityDomains is empty")
 	case c.TimeScale < 0:
 		return fmt.Errorf("ocisim: Config.TimeScale is %g, must not be negative", c.TimeScale)
-	case !slices.Contains([]Shortage{ShortageWaits, ShortageRunsShort, ShortageTerminates}, c.Shortage):
-		return fmt.Errorf("ocisim: Config.Shortage %q is unknown", c.Shortage)
 	}
 	for _, s := range c.Subnets {
 		if !s.CIDR.IsValid() || !s.CIDR.Addr().Is4() || s.CIDR.Bits() > 30 {

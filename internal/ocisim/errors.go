@@ -47,6 +47,16 @@ func outOfHostCapacity() error {
 	return &apiError{http.StatusInternalServerError, "InternalError", "Out of host capacity."}
 }
 
+func limitExceeded(shape string, most int) error {
+	return &apiError{http.StatusBadRequest, "LimitExceeded", fmt.Sprintf(
+		"The following service limits were exceeded: %s (%d instances). Request a service limit increase from the service limits page in the console.", shape, most)}
+}
+
+func quotaExceeded(shape string, most int) error {
+	return &apiError{http.StatusBadRequest, "QuotaExceeded", fmt.Sprintf(
+		"The following compartment quotas were exceeded: %s (%d instances).", shape, most)}
+}
+
 // notSimulated is the answer to whatever OCI has and this package has not.
 func notSimulated(what string) error {
 	return &apiError{http.StatusNotImplemented, "MethodNotImplemented", what + " is not simulated."}

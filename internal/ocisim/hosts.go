@@ -36,4 +36,6 @@ type Host struct {
 	Gateway            netip.Addr
 	// Metadata as launched: ssh_authorized_keys, user_data (base64), and the user's own keys.
 	Metadata map[string]string
+	// Effect is what the scenario wants to be wrong with the host; never [NodeBootFails].
+	Effect NodeEffect
 }

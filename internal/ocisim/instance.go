@@ -20,6 +20,8 @@ type instance struct {
 	vnic             *vnic
 	pool             *pool                                       // nil outside of pools
 	membership       core.InstancePoolInstanceLifecycleStateEnum // in the pool
+	fault            error                                       // why it will not boot
+	effect           NodeEffect                                  // what is wrong with its host
 	failure          string
 	job              job // launching, an action, or terminating
 }
@@ -39,7 +41,7 @@ func (s *Server) hostOf(i *instance) Host {
 		Region: s.cfg.Region, AvailabilityDomain: *i.AvailabilityDomain, FaultDomain: *i.FaultDomain,
 		CompartmentID: i.compartment(), TenancyID: s.cfg.TenancyID, ImageID: *i.ImageId, VnicID: *i.vnic.Id,
 		MAC: *i.vnic.MacAddress, PrivateIP: i.vnic.address, Subnet: i.vnic.subnet.cidr, Gateway: i.vnic.subnet.gateway(),
-		Metadata: maps.Clone(i.Metadata),
+		Metadata: maps.Clone(i.Metadata), Effect: i.effect,
 	}
 }
 

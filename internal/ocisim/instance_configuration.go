@@ -48,7 +48,7 @@ func (s *Server) createConfiguration(q *request) (response, error) {
 	if c.DisplayName == nil {
 		c.DisplayName = ptr("instanceconfig" + s.defaultSuffix())
 	}
-	c.FreeformTags, c.DefinedTags = tagged(d.FreeformTags, d.DefinedTags)
+	c.FreeformTags, c.DefinedTags = s.tagged(d.FreeformTags, d.DefinedTags)
 	s.store.configurations.add(*c.Id, c)
 	resp, err := ok(c.InstanceConfiguration)
 	resp.created = *c.Id

@@ -90,7 +90,7 @@ func (s *Server) newPool(q *request, d core.CreateInstancePoolDetails) (*pool, e
 	if p.DisplayName == nil {
 		p.DisplayName = ptr("instancepool" + s.defaultSuffix())
 	}
-	p.FreeformTags, p.DefinedTags = tagged(d.FreeformTags, d.DefinedTags)
+	p.FreeformTags, p.DefinedTags = s.tagged(d.FreeformTags, d.DefinedTags)
 	return p, s.checkPool(q.sees, p)
 }
 

@@ -118,7 +118,10 @@ func (s *Server) launch(p placed) (*instance, error) {
 	if i.FaultDomain == nil {
 		i.FaultDomain = ptr(s.emptiestFaultDomain(*i.AvailabilityDomain, faultDomains))
 	}
-	i.FreeformTags, i.DefinedTags = tagged(i.FreeformTags, i.DefinedTags)
+	i.FreeformTags, i.DefinedTags = s.tagged(i.FreeformTags, i.DefinedTags)
+	if i.effect = s.dueNodeFault(*i.DisplayName, *i.Shape); i.effect == NodeBootFails {
+		i.fault = errBootFails
+	}
 	if i.vnic, err = s.newVnic(i, p.vnic, p.subnet); err != nil {
 		return nil, err
 	}
@@ -169,12 +172,6 @@ func (s *Server) freeHosts(name string) (free int, limited bool) {
 	return free, true
 }
 
-// hasHost says whether one more instance of a shape fits.
-func (s *Server) hasHost(name string) bool {
-	free, limited := s.freeHosts(name)
-	return !limited || free > 0
-}
-
 // boot brings a launched instance up, in a job of its own.
 func (s *Server) boot(i *instance, w *workRequest) {
 	s.begin(&i.job, func(ctx context.Context) {
@@ -206,6 +203,9 @@ func (s *Server) boot(i *instance, w *workRequest) {
 func (s *Server) bootHost(ctx context.Context, i *instance) error {
 	if err := s.clock.sleep(ctx, i.shape.bootTime()); err != nil {
 		return err
+	}
+	if i.fault != nil {
+		return i.fault
 	}
 	var h Host
 	if !s.update(ctx, func() {
@@ -289,12 +289,19 @@ func (s *Server) launchSingle(q *request, d core.LaunchInstanceDetails) (respons
 	if err != nil {
 		return response{}, err
 	}
-	if !s.hasHost(*p.shape.Shape.Shape) {
+	if err := s.admit(value(d.CompartmentId), *p.shape.Shape.Shape); err != nil {
+		return response{}, err
+	}
+	hasHost := s.hasHost(*p.shape.Shape.Shape)
+	if !hasHost && s.cfg.LaunchShortage == LaunchRefused {
 		return response{}, outOfHostCapacity()
 	}
 	i, err := s.launch(p)
 	if err != nil {
 		return response{}, err
+	}
+	if !hasHost {
+		i.fault = fmt.Errorf("(500, InternalError, false) Out of host capacity. (opc-request-id: %s)", requestID(q.Request))
 	}
 	w := s.newWorkRequest(opLaunchInstance, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeCreated)
 	s.boot(i, w)

@@ -45,6 +45,9 @@ func (s *Server) launchMember(p *pool) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.admit(p.compartment(), p.shape); err != nil {
+		return nil, err
+	}
 	if p.reserved == 0 && !s.hasHost(p.shape) {
 		return nil, outOfHostCapacity()
 	}

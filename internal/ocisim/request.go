@@ -135,7 +135,7 @@ func value[T any](p *T) T {
 
 func (s *Server) timestamp() *common.SDKTime { return &common.SDKTime{Time: s.clock.now()} }
 
-// tagged gives tags as OCI shows them: never absent.
+// tagged gives tags as OCI shows them: never absent. What requests create gets them by [Server.tagged].
 func tagged(freeform map[string]string, defined map[string]map[string]any) (map[string]string, map[string]map[string]any) {
 	if freeform == nil {
 		freeform = map[string]string{}

@@ -49,12 +49,17 @@ type Server struct {
 	store   store
 	retries map[retryKey]retryRecord
 	stats   Stats
+	stale   staleReads
+	// What the faults of the scenario have met, in its order.
+	nodeTurns, faultTurns []turns
 }
 
 // Stats counts what a server has seen and holds.
 type Stats struct {
 	Requests int
 	Refused  int // answered 401
+	// Operations counts the requests, and Faults those that the scenario interfered with, by operation.
+	Operations, Faults map[string]int
 	// Unknown counts what was answered 501, by operation, with {id} for OCIDs.
 	Unknown map[string]int
 	// Resources that exist, without terminated ones.
@@ -77,12 +82,9 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name := range c.Capacity {
-		if !slices.ContainsFunc(shapes, func(s offeredShape) bool { return *s.Shape.Shape == name }) {
-			return nil, fmt.Errorf("ocisim: Config.Capacity: shape %q is unknown", name)
-		}
+	if err := c.Scenario.check(shapes); err != nil {
+		return nil, fmt.Errorf("ocisim: Config.Scenario: %w", err)
 	}
-	c.Capacity = maps.Clone(c.Capacity)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -92,8 +94,9 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		cfg: c, keys: keys, clock: clock{c.TimeScale}, keepAtLeast: leastKept, log: c.Logger, shapes: shapes,
 		names: newNamer(c.Seed, c.Region), store: newStore(), retries: map[retryKey]retryRecord{},
-		stats: Stats{Unknown: map[string]int{}},
+		stats: Stats{Operations: map[string]int{}, Faults: map[string]int{}, Unknown: map[string]int{}}, stale: newStaleReads(),
 	}
+	s.setScenario(c.Scenario)
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.started = s.timestamp()
 	s.addNetwork()
@@ -150,7 +153,7 @@ func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.stats
-	st.Unknown = maps.Clone(st.Unknown)
+	st.Operations, st.Faults, st.Unknown = maps.Clone(st.Operations), maps.Clone(st.Faults), maps.Clone(st.Unknown)
 	st.InstanceConfigurations = s.store.configurations.live()
 	st.ClusterNetworks = s.store.networks.live()
 	st.InstancePools = s.store.pools.live()
@@ -200,51 +203,86 @@ type wire struct {
 const maxBody = 1 << 20
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
-	answer, err := s.answer(w, r, rt)
-	if err != nil {
-		answer = s.encodeError(err)
+	rec := newRecord(rt.operation, r)
+	answer, err := s.answer(w, r, rt, &rec)
+	if errors.Is(err, errNoAnswer) {
+		s.note(rec)
+		reset(w)
+		return
 	}
-	s.log.Debug("request", "operation", rt.operation, "method", r.Method, "uri", r.URL.RequestURI(), "status", answer.status)
+	if err != nil {
+		answer, rec.Code = s.encodeError(err)
+	}
+	rec.Status = answer.status
+	s.note(rec) // Before the answer: a client that has one finds it in the log.
+	w.Header().Set("Opc-Request-Id", rec.RequestID)
+	w.Header().Set("Content-Type", "application/json")
 	for name, v := range answer.header {
 		w.Header().Set(name, v)
 	}
-	w.Header().Set("Opc-Request-Id", requestID(r))
-	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(answer.status)
 	if _, err := w.Write(answer.body); err != nil {
 		s.log.Debug("answer was not taken", "error", err)
 	}
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt route) (wire, error) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt route, rec *RequestRecord) (wire, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return wire{}, &apiError{http.StatusRequestEntityTooLarge, "PayloadTooLarge", "The request body cannot be read: " + err.Error()}
 	}
 	user, err := s.keys.verify(r, body, s.clock.now())
+	q := &request{Request: r, body: body, query: r.URL.Query(), user: user, sees: func(id string) bool { return s.sees(user, id) }}
+	fault, err := s.accept(q, rt, err)
+	if err != nil {
+		return wire{}, err
+	}
+	rec.Fault = fault.name()
+	return fault.befall(r.Context(), s.ctx, func() (wire, error) { return s.carryOut(q, rt) })
+}
+
+// accept counts a request and gives the fault that it meets; refused is what is wrong with its signature.
+func (s *Server) accept(q *request, rt route, refused error) (*Fault, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Requests++
-	if err != nil {
+	if refused != nil {
 		s.stats.Refused++
-		return wire{}, err
+		return nil, refused
 	}
+	if rt.operation != "" {
+		s.stats.Operations[rt.operation]++
+	}
+	return s.dueFault(rt.operation, q), nil
+}
+
+// carryOut runs the handler of a request.
+func (s *Server) carryOut(q *request, rt route) (wire, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
 		return wire{}, &apiError{http.StatusServiceUnavailable, "ServiceUnavailable", "The region is shutting down."}
 	}
-	q := &request{Request: r, body: body, query: r.URL.Query(), user: user, sees: func(id string) bool { return s.sees(user, id) }}
+	if answer, found, err := s.stale.answer(q); found {
+		return answer, err
+	}
+	before := s.before(q, rt)
 	answer, err := s.once(q, rt.operation, func() (wire, string, error) {
 		resp, err := rt.handle(s, q)
 		if err != nil {
 			return wire{}, "", err
 		}
+		s.changed(q, rt, resp.created, before)
 		answer, err := encode(resp)
 		return answer, resp.created, err
 	})
 	if e := (*apiError)(nil); errors.As(err, &e) && e.Status == http.StatusNotImplemented {
-		s.countUnknown(rt, r, e)
+		s.countUnknown(rt, q.Request, e)
 	}
-	return answer, err
+	if err != nil {
+		return wire{}, err
+	}
+	return s.stale.filter(q, answer)
 }
 
 func (s *Server) sees(u User, compartment string) bool {
@@ -274,7 +312,7 @@ func encode(r response) (wire, error) {
 	return answer, nil
 }
 
-func (s *Server) encodeError(err error) wire {
+func (s *Server) encodeError(err error) (answer wire, code string) {
 	e := (*apiError)(nil)
 	if !errors.As(err, &e) {
 		s.log.Error("request failed", "error", err)
@@ -284,7 +322,7 @@ func (s *Server) encodeError(err error) wire {
 	if err != nil {
 		s.log.Error("error was not encoded", "error", err)
 	}
-	return wire{status: e.Status, body: body}
+	return wire{status: e.Status, body: body}, e.Code
 }
 
 var ocidInPath = regexp.MustCompile(`ocid1\.[^/]+`)

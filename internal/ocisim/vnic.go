@@ -46,7 +46,7 @@ func (s *Server) newVnic(i *instance, d core.CreateVnicDetails, n *subnet) (*vni
 	if v.DisplayName == nil {
 		v.DisplayName = i.DisplayName
 	}
-	v.FreeformTags, v.DefinedTags = tagged(d.FreeformTags, d.DefinedTags)
+	v.FreeformTags, v.DefinedTags = s.tagged(d.FreeformTags, d.DefinedTags)
 	// The VNIC is not named while it is being attached, as on OCI.
 	v.attachment = core.VnicAttachment{
 		Id: ptr(s.names.ocid("vnicattachment")), AvailabilityDomain: i.AvailabilityDomain, CompartmentId: i.CompartmentId,
@@ -57,7 +57,7 @@ func (s *Server) newVnic(i *instance, d core.CreateVnicDetails, n *subnet) (*vni
 		DisplayName: v.DisplayName, HostnameLabel: hostname, IpAddress: &text, IsPrimary: ptr(true), SubnetId: n.Id, TimeCreated: now,
 		VnicId: &id, IpState: core.PrivateIpIpStateAssigned, Lifetime: core.PrivateIpLifetimeEphemeral,
 	}
-	v.privateIP.FreeformTags, v.privateIP.DefinedTags = tagged(nil, nil)
+	v.privateIP.FreeformTags, v.privateIP.DefinedTags = s.tagged(nil, nil)
 	s.store.vnics.add(id, v)
 	return v, nil
 }

@@ -5,10 +5,13 @@ package shape
 import "strings"
 
 // Suggest gives the catalog's name that is nearest to a mistyped one; ok is false when none is near.
-func Suggest(name string) (nearest string, ok bool) {
+func Suggest(name string) (nearest string, ok bool) { return Nearest(name, Names()) }
+
+// Nearest gives the one of some names that is nearest to a mistyped one; ok is false when none is near.
+func Nearest(name string, names []string) (nearest string, ok bool) {
 	typed := bare(name)
 	best := 1 + len(typed)/4 // more edits than this is another word, not a typo
-	for _, candidate := range Names() {
+	for _, candidate := range names {
 		if d := editDistance(typed, bare(candidate)); d <= best && (!ok || d < best) {
 			nearest, best, ok = candidate, d, true
 		}
