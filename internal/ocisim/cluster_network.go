@@ -13,7 +13,8 @@ import (
 // clusterNetwork is an RDMA network with its one pool; the pool does the work.
 type clusterNetwork struct {
 	core.ClusterNetwork
-	pool *pool
+	record
+	PoolID string
 }
 
 func (n *clusterNetwork) compartment() string { return *n.CompartmentId }
@@ -21,9 +22,11 @@ func (n *clusterNetwork) gone() bool {
 	return n.LifecycleState == core.ClusterNetworkLifecycleStateTerminated
 }
 
-func (n *clusterNetwork) view() core.ClusterNetwork {
+func (s *Server) poolOfNetwork(n *clusterNetwork) *pool { return s.store.pools.get(n.PoolID) }
+
+func (s *Server) networkView(n *clusterNetwork) core.ClusterNetwork {
 	v := n.ClusterNetwork
-	v.InstancePools = []core.InstancePool{n.pool.view()}
+	v.InstancePools = []core.InstancePool{s.poolView(s.poolOfNetwork(n))}
 	return v
 }
 
@@ -38,21 +41,21 @@ func (s *Server) createNetwork(q *request) (response, error) {
 	if len(d.InstancePools) != 1 {
 		return response{}, invalid("instancePools", "a cluster network has exactly one pool, not %d", len(d.InstancePools))
 	}
-	n, err := s.newNetwork(q, d)
+	n, p, err := s.newNetwork(q, d)
 	if err != nil {
 		return response{}, err
 	}
 	s.store.networks.add(*n.Id, n)
-	s.store.pools.add(*n.pool.Id, n.pool)
+	s.store.pools.add(*p.Id, p)
 	w := s.newWorkRequest(opReserveNetwork, n.compartment(), entityNetwork, *n.Id, workrequests.WorkRequestResourceActionTypeCreated)
-	s.begin(&n.pool.job, func(ctx context.Context) { s.provision(ctx, n, w) })
-	return response{body: n.view(), etag: etagOf(n.view()), workRequest: *w.Id, created: *n.Id}, nil
+	s.begin(&p.job, func(ctx context.Context) { s.provision(ctx, n, p, w) })
+	return response{body: s.networkView(n), etag: etagOf(s.networkView(n)), workRequest: *w.Id, created: *n.Id}, nil
 }
 
-func (s *Server) newNetwork(q *request, d core.CreateClusterNetworkDetails) (*clusterNetwork, error) {
+func (s *Server) newNetwork(q *request, d core.CreateClusterNetworkDetails) (*clusterNetwork, *pool, error) {
 	placement, err := convert[core.CreateInstancePoolPlacementConfigurationDetails](d.PlacementConfiguration)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	of := d.InstancePools[0]
 	p, err := s.newPool(q, core.CreateInstancePoolDetails{
@@ -61,10 +64,10 @@ func (s *Server) newNetwork(q *request, d core.CreateClusterNetworkDetails) (*cl
 		PlacementConfigurations: []core.CreateInstancePoolPlacementConfigurationDetails{placement},
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	now := s.timestamp()
-	n := &clusterNetwork{pool: p, ClusterNetwork: core.ClusterNetwork{
+	n := &clusterNetwork{PoolID: *p.Id, ClusterNetwork: core.ClusterNetwork{
 		Id: ptr(s.names.ocid("clusternetwork")), CompartmentId: d.CompartmentId, DisplayName: d.DisplayName,
 		LifecycleState: core.ClusterNetworkLifecycleStateProvisioning, TimeCreated: now, TimeUpdated: now,
 		PlacementConfiguration: d.PlacementConfiguration,
@@ -76,8 +79,8 @@ func (s *Server) newNetwork(q *request, d core.CreateClusterNetworkDetails) (*cl
 		n.HpcIslandId, n.NetworkBlockIds = c.HpcIslandId, c.NetworkBlockIds
 	}
 	n.FreeformTags, n.DefinedTags = s.tagged(d.FreeformTags, d.DefinedTags)
-	p.network = n
-	return n, s.checkRDMA(p.shape)
+	p.NetworkID = *n.Id
+	return n, p, s.checkRDMA(p.Shape)
 }
 
 func (s *Server) checkRDMA(name string) error {
@@ -88,28 +91,29 @@ func (s *Server) checkRDMA(name string) error {
 }
 
 // provision reserves the hosts of a cluster network, all or none, and then fills its pool.
-func (s *Server) provision(ctx context.Context, n *clusterNetwork, w *workRequest) {
+func (s *Server) provision(ctx context.Context, n *clusterNetwork, p *pool, w *workRequest) {
 	defer s.abandon(w)
 	if !s.update(ctx, func() { s.progress(w, 0, 0) }) || s.clock.sleep(ctx, reserveTime) != nil {
 		return
 	}
 	reserved := false
-	s.update(ctx, func() { reserved = s.reserve(n, w) })
+	s.update(ctx, func() { reserved = s.reserve(n, p, w) })
 	if reserved {
-		s.populate(ctx, n.pool)
+		s.populate(ctx, p)
 	}
 }
 
-func (s *Server) reserve(n *clusterNetwork, w *workRequest) bool {
+func (s *Server) reserve(n *clusterNetwork, p *pool, w *workRequest) bool {
 	unnoticed := s.cfg.ReservationShortage == ReservationUnnoticed
-	if free, limited := s.freeHosts(n.pool.shape); limited && free < *n.pool.Size && !unnoticed {
+	if free, limited := s.freeHosts(p.Shape); limited && free < *p.Size && !unnoticed {
 		s.reservationFault(w)
 		s.finish(w, workrequests.WorkRequestStatusFailed)
-		s.setState(n.pool, core.InstancePoolLifecycleStateTerminated)
+		s.setState(p, core.InstancePoolLifecycleStateTerminated)
 		return false
 	}
 	if !unnoticed {
-		n.pool.reserved = *n.pool.Size
+		p.Reserved = *p.Size
+		p.changed()
 	}
 	if n.HpcIslandId == nil {
 		n.HpcIslandId = ptr(s.names.ocid("hpcisland"))
@@ -117,6 +121,7 @@ func (s *Server) reserve(n *clusterNetwork, w *workRequest) bool {
 	if len(n.NetworkBlockIds) == 0 {
 		n.NetworkBlockIds = []string{s.names.ocid("computenetworkblock")}
 	}
+	n.changed()
 	s.succeed(w)
 	return true
 }
@@ -126,9 +131,9 @@ func (s *Server) reservationFault(w *workRequest) {
 	s.fault(w, codeOutOfCapacity, "Insufficient capacity for cluster network")
 	switch s.cfg.ReservationShortage {
 	case ReservationErrors:
-		w.logs = w.logs[:len(w.logs)-1]
+		w.Logs = w.Logs[:len(w.Logs)-1]
 	case ReservationLogs:
-		w.errors = nil
+		w.Errors = nil
 	default:
 	}
 }
@@ -138,7 +143,7 @@ func (s *Server) getNetwork(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return ok(n.view())
+	return ok(s.networkView(n))
 }
 
 func (s *Server) listNetworks(q *request) (response, error) {
@@ -154,10 +159,10 @@ func (s *Server) listNetworks(q *request) (response, error) {
 		if n.compartment() != compartment || !q.wants("displayName", n.DisplayName) || !q.wants("lifecycleState", ptr(string(n.LifecycleState))) {
 			continue
 		}
-		rows = append(rows, row{name: *n.DisplayName, item: core.ClusterNetworkSummary{
+		rows = append(rows, row{at: n.position, name: *n.DisplayName, item: core.ClusterNetworkSummary{
 			Id: n.Id, CompartmentId: n.CompartmentId, LifecycleState: core.ClusterNetworkSummaryLifecycleStateEnum(n.LifecycleState),
 			TimeCreated: n.TimeCreated, TimeUpdated: n.TimeUpdated, DisplayName: n.DisplayName, FreeformTags: n.FreeformTags,
-			DefinedTags: n.DefinedTags, InstancePools: []core.InstancePoolSummary{n.pool.summary()}}})
+			DefinedTags: n.DefinedTags, InstancePools: []core.InstancePoolSummary{s.poolSummary(s.poolOfNetwork(n))}}})
 	}
 	return page(q, rows)
 }
@@ -167,7 +172,7 @@ func (s *Server) listNetworkInstances(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return listMembers(q, n.pool)
+	return s.listMembers(q, s.poolOfNetwork(n))
 }
 
 // updateNetwork changes names and tags, and the pool. It has no work request header, as on OCI.
@@ -176,7 +181,7 @@ func (s *Server) updateNetwork(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	if err := q.match(n.view()); err != nil {
+	if err := q.match(s.networkView(n)); err != nil {
 		return response{}, err
 	}
 	d, err := decode[core.UpdateClusterNetworkDetails](q)
@@ -186,9 +191,10 @@ func (s *Server) updateNetwork(q *request) (response, error) {
 	if len(d.InstancePools) > 1 {
 		return response{}, invalid("instancePools", "a cluster network has exactly one pool, not %d", len(d.InstancePools))
 	}
-	next := n.pool.InstancePool
+	members := s.poolOfNetwork(n)
+	next := members.InstancePool
 	for _, p := range d.InstancePools {
-		if *p.Id != *n.pool.Id {
+		if *p.Id != n.PoolID {
 			return response{}, notFound()
 		}
 		set(&next.DisplayName, p.DisplayName)
@@ -196,13 +202,14 @@ func (s *Server) updateNetwork(q *request) (response, error) {
 		set(&next.InstanceConfigurationId, p.InstanceConfigurationId)
 		setTags(&next.FreeformTags, &next.DefinedTags, p.FreeformTags, p.DefinedTags)
 	}
-	if err := s.changePool(q, n.pool, next); err != nil {
+	if err := s.changePool(q, members, next); err != nil {
 		return response{}, err
 	}
 	set(&n.DisplayName, d.DisplayName)
 	setTags(&n.FreeformTags, &n.DefinedTags, d.FreeformTags, d.DefinedTags)
 	n.TimeUpdated = s.timestamp()
-	return ok(n.view())
+	n.changed()
+	return ok(s.networkView(n))
 }
 
 // terminateNetwork ends a cluster network with its pool and instances. The instance configuration stays.
@@ -214,18 +221,19 @@ func (s *Server) terminateNetwork(q *request) (response, error) {
 	if n.gone() {
 		return response{}, notFound()
 	}
-	if err := q.match(n.view()); err != nil {
+	if err := q.match(s.networkView(n)); err != nil {
 		return response{}, err
 	}
 	if n.LifecycleState == core.ClusterNetworkLifecycleStateTerminating {
 		return response{}, incorrectState(*n.Id, string(n.LifecycleState))
 	}
 	w := s.newWorkRequest(opTerminateNetwork, n.compartment(), entityNetwork, *n.Id, workrequests.WorkRequestResourceActionTypeDeleted)
-	s.setState(n.pool, core.InstancePoolLifecycleStateTerminating)
-	s.begin(&n.pool.job, func(ctx context.Context) {
+	p := s.poolOfNetwork(n)
+	s.setState(p, core.InstancePoolLifecycleStateTerminating)
+	s.begin(&p.job, func(ctx context.Context) {
 		defer s.abandon(w)
 		s.update(ctx, func() { s.progress(w, 0, 0) })
-		s.empty(ctx, n.pool)
+		s.empty(ctx, p)
 		s.update(ctx, func() { s.succeed(w) })
 	})
 	return response{status: http.StatusNoContent, workRequest: *w.Id}, nil

@@ -4,14 +4,16 @@ package ocisim
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
 )
 
 // computeCluster is an RDMA network that instances are launched into one by one. Everything about it is
 // synchronous.
-type computeCluster struct{ core.ComputeCluster }
+type computeCluster struct {
+	core.ComputeCluster
+	record
+}
 
 func (c *computeCluster) compartment() string { return *c.CompartmentId }
 func (c *computeCluster) gone() bool {
@@ -33,7 +35,7 @@ func (s *Server) createComputeCluster(q *request) (response, error) {
 		return response{}, err
 	}
 	now := s.timestamp()
-	c := &computeCluster{core.ComputeCluster{
+	c := &computeCluster{ComputeCluster: core.ComputeCluster{
 		Id: ptr(s.names.ocid("computecluster")), CompartmentId: d.CompartmentId, AvailabilityDomain: d.AvailabilityDomain,
 		DisplayName: d.DisplayName, LifecycleState: core.ComputeClusterLifecycleStateActive, TimeCreated: now, TimeUpdated: now,
 		PlacementConstraintDetails: d.PlacementConstraintDetails,
@@ -84,7 +86,7 @@ func (s *Server) listComputeClusters(q *request) (response, error) {
 		if c.compartment() != compartment || !q.wants("availabilityDomain", c.AvailabilityDomain) || !q.wants("displayName", c.DisplayName) {
 			continue
 		}
-		rows = append(rows, row{name: *c.DisplayName, item: core.ComputeClusterSummary{
+		rows = append(rows, row{at: c.position, name: *c.DisplayName, item: core.ComputeClusterSummary{
 			Id: c.Id, CompartmentId: c.CompartmentId, AvailabilityDomain: c.AvailabilityDomain, DisplayName: c.DisplayName,
 			LifecycleState: c.LifecycleState, TimeCreated: c.TimeCreated, FreeformTags: c.FreeformTags, DefinedTags: c.DefinedTags}})
 	}
@@ -120,6 +122,7 @@ func (s *Server) updateComputeCluster(q *request) (response, error) {
 	set(&c.DisplayName, d.DisplayName)
 	setTags(&c.FreeformTags, &c.DefinedTags, d.FreeformTags, d.DefinedTags)
 	c.TimeUpdated = s.timestamp()
+	c.changed()
 	return ok(c.ComputeCluster)
 }
 
@@ -152,6 +155,7 @@ func (s *Server) moveComputeCluster(q *request) (response, error) {
 		return response{}, err
 	}
 	c.CompartmentId, c.TimeUpdated = d.CompartmentId, s.timestamp()
+	c.changed()
 	return response{status: http.StatusNoContent}, nil
 }
 
@@ -160,12 +164,12 @@ func (s *Server) deleteComputeCluster(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	member := func(i *instance) bool { return !i.gone() && i.ComputeClusterID == *c.Id }
-	if slices.ContainsFunc(s.store.instances.all(), member) {
+	if len(s.store.inCluster.with(*c.Id)) > 0 {
 		return response{}, conflict("The compute cluster %s has instances. Terminate them before you delete it.", *c.Id)
 	}
 	c.LifecycleState, c.TimeUpdated = core.ComputeClusterLifecycleStateDeleted, s.timestamp()
-	s.forget(terminatedVisible, func() { s.store.computeClusters.remove(*c.Id) })
+	c.changed()
+	c.forget(terminatedVisible)
 	return response{status: http.StatusNoContent}, nil
 }
 

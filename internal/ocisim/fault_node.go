@@ -36,7 +36,7 @@ const (
 
 var nodeEffects = []NodeEffect{NodeBootFails, NodeNoSSH, NodeCloudInitFails}
 
-var errBootFails = errors.New("the host did not boot, as the scenario says")
+const bootFails = "the host did not boot, as the scenario says"
 
 func (f *NodeFault) check(shapes []offeredShape) error {
 	if !slices.Contains(nodeEffects, f.Effect) {

@@ -79,7 +79,7 @@ func FuzzBodies(f *testing.F) {
 func TestForget(t *testing.T) {
 	t.Parallel()
 	s := testServer(t)
-	s.keepAtLeast = 0
+	s.store.keepAtLeast = 0
 	s.mu.Lock()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 	q := &request{Request: r, sees: everyone, body: []byte(`{"compartmentId":"c","availabilityDomain":"AD-1","shape":"VM.Standard.E4.Flex",
@@ -88,11 +88,11 @@ func TestForget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.terminate(s.store.instances.byID[resp.created], nil)
+	s.terminate(s.store.instances.get(resp.created), nil)
 	s.mu.Unlock()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		s.mu.Lock()
-		left := len(s.store.instances.order) + len(s.store.vnics.order)
+		left := len(s.store.instances.all()) + len(s.store.vnics.all())
 		s.mu.Unlock()
 		if left == 0 {
 			return

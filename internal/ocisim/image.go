@@ -5,14 +5,17 @@ package ocisim
 import "github.com/oracle/oci-go-sdk/v65/core"
 
 // image is a platform image; it is readable from every compartment.
-type image struct{ core.Image }
+type image struct {
+	core.Image
+	record
+}
 
 func (i *image) compartment() string { return *i.CompartmentId }
 func (i *image) gone() bool          { return false }
 
 func (s *Server) addImages() {
 	for _, c := range s.cfg.Images {
-		i := &image{core.Image{
+		i := &image{Image: core.Image{
 			Id: s.given(c.ID, "image"), CompartmentId: &s.cfg.TenancyID, DisplayName: &c.DisplayName,
 			OperatingSystem: &c.OperatingSystem, OperatingSystemVersion: &c.OperatingSystemVersion,
 			LifecycleState: core.ImageLifecycleStateAvailable, CreateImageAllowed: ptr(true), TimeCreated: s.timestamp(),
@@ -42,7 +45,7 @@ func (s *Server) listImages(q *request) (response, error) {
 	for _, i := range s.store.images.all() {
 		if q.wants("displayName", i.DisplayName) && q.wants("operatingSystem", i.OperatingSystem) &&
 			q.wants("operatingSystemVersion", i.OperatingSystemVersion) && q.wants("lifecycleState", ptr(string(i.LifecycleState))) {
-			rows = append(rows, row{i.Image, *i.DisplayName})
+			rows = append(rows, row{i.position, *i.DisplayName, &i.Image})
 		}
 	}
 	return page(q, rows)

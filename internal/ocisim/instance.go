@@ -15,15 +15,15 @@ import (
 // instance is a compute instance with its one VNIC.
 type instance struct {
 	core.Instance
+	record
+	VnicID           string
 	ComputeClusterID string // empty outside of compute clusters
-	shape            *offeredShape
-	vnic             *vnic
-	pool             *pool                                       // nil outside of pools
-	membership       core.InstancePoolInstanceLifecycleStateEnum // in the pool
-	fault            error                                       // why it will not boot
-	effect           NodeEffect                                  // what is wrong with its host
-	failure          string
-	job              job // launching, an action, or terminating
+	PoolID           string // empty outside of pools
+	Membership       core.InstancePoolInstanceLifecycleStateEnum
+	Fault            string     // why it will not boot
+	Effect           NodeEffect // what is wrong with its host
+	Failure          string     // of the launch
+	job              job        // launching, an action, or terminating
 }
 
 func (i *instance) compartment() string { return *i.CompartmentId }
@@ -34,14 +34,25 @@ func (i *instance) ending() bool {
 	return i.gone() || i.LifecycleState == core.InstanceLifecycleStateTerminating
 }
 
+// vnicOf and poolOf an instance; outside of pools the latter is nil.
+func (s *Server) vnicOf(i *instance) *vnic { return s.store.vnics.get(i.VnicID) }
+func (s *Server) poolOf(i *instance) *pool { return s.store.pools.get(i.PoolID) }
+
+func (s *Server) setInstanceState(i *instance, state core.InstanceLifecycleStateEnum) {
+	i.LifecycleState = state
+	i.changed()
+}
+
 // hostOf tells the labs's hosts what they need to know.
 func (s *Server) hostOf(i *instance) Host {
+	v := s.vnicOf(i)
+	n := s.store.subnets.get(*v.SubnetId)
 	return Host{
-		InstanceID: *i.Id, DisplayName: *i.DisplayName, Hostname: *i.vnic.HostnameLabel, Shape: *i.Shape,
+		InstanceID: *i.Id, DisplayName: *i.DisplayName, Hostname: *v.HostnameLabel, Shape: *i.Shape,
 		Region: s.cfg.Region, AvailabilityDomain: *i.AvailabilityDomain, FaultDomain: *i.FaultDomain,
-		CompartmentID: i.compartment(), TenancyID: s.cfg.TenancyID, ImageID: *i.ImageId, VnicID: *i.vnic.Id,
-		MAC: *i.vnic.MacAddress, PrivateIP: i.vnic.address, Subnet: i.vnic.subnet.cidr, Gateway: i.vnic.subnet.gateway(),
-		Metadata: maps.Clone(i.Metadata), Effect: i.effect,
+		CompartmentID: i.compartment(), TenancyID: s.cfg.TenancyID, ImageID: *i.ImageId, VnicID: i.VnicID,
+		MAC: *v.MacAddress, PrivateIP: v.address(), Subnet: n.cidr(), Gateway: n.gateway(),
+		Metadata: maps.Clone(i.Metadata), Effect: i.Effect,
 	}
 }
 
@@ -69,7 +80,7 @@ func (s *Server) listInstances(q *request) (response, error) {
 		if i.compartment() == compartment && q.wants("availabilityDomain", i.AvailabilityDomain) &&
 			q.wants("displayName", i.DisplayName) && q.wants("lifecycleState", ptr(string(i.LifecycleState))) &&
 			q.wants("computeClusterId", &i.ComputeClusterID) {
-			rows = append(rows, row{i.Instance, *i.DisplayName})
+			rows = append(rows, row{i.position, *i.DisplayName, &i.Instance})
 		}
 	}
 	return page(q, rows)
@@ -105,6 +116,7 @@ func (s *Server) updateInstance(q *request) (response, error) {
 	if d.ExtendedMetadata != nil {
 		i.ExtendedMetadata = d.ExtendedMetadata
 	}
+	i.changed()
 	w := s.newWorkRequest(opUpdateInstance, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeUpdated)
 	s.progress(w, 0, 0)
 	s.succeed(w)
@@ -129,8 +141,8 @@ func (s *Server) terminateInstance(q *request) (response, error) {
 	}
 	w := s.newWorkRequest(opTerminate, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeDeleted)
 	s.terminate(i, w)
-	if i.pool != nil && i.pool.LifecycleState == core.InstancePoolLifecycleStateRunning && !s.cfg.KeepVacancies {
-		s.replaceMember(i.pool)
+	if p := s.poolOf(i); p != nil && p.LifecycleState == core.InstancePoolLifecycleStateRunning && !s.cfg.KeepVacancies {
+		s.replaceMember(p)
 	}
 	return response{status: http.StatusNoContent, workRequest: *w.Id}, nil
 }
@@ -171,7 +183,7 @@ func (s *Server) instanceAction(q *request) (response, error) {
 	if i.LifecycleState != t.from {
 		return response{}, incorrectState(*i.Id, string(i.LifecycleState))
 	}
-	i.LifecycleState = t.through
+	s.setInstanceState(i, t.through)
 	s.begin(&i.job, func(ctx context.Context) { s.act(ctx, i, t) })
 	return ok(i.Instance)
 }
@@ -184,16 +196,16 @@ func (s *Server) act(ctx context.Context, i *instance, t transition) {
 		s.removeHost(ctx, i)
 	}
 	if t.to == core.InstanceLifecycleStateRunning {
-		if !s.update(ctx, func() { i.LifecycleState = core.InstanceLifecycleStateStarting }) {
+		if !s.update(ctx, func() { s.setInstanceState(i, core.InstanceLifecycleStateStarting) }) {
 			return
 		}
 		if err := s.bootHost(ctx, i); err != nil {
 			s.update(ctx, func() {
 				s.log.Error("host did not start", "instance", *i.Id, "error", err)
-				i.LifecycleState = core.InstanceLifecycleStateStopped
+				s.setInstanceState(i, core.InstanceLifecycleStateStopped)
 			})
 			return
 		}
 	}
-	s.update(ctx, func() { i.LifecycleState = t.to })
+	s.update(ctx, func() { s.setInstanceState(i, t.to) })
 }

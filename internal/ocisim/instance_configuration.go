@@ -10,7 +10,10 @@ import (
 )
 
 // configuration is an instance configuration; it has no lifecycle.
-type configuration struct{ core.InstanceConfiguration }
+type configuration struct {
+	core.InstanceConfiguration
+	record
+}
 
 func (c *configuration) compartment() string { return *c.CompartmentId }
 func (c *configuration) gone() bool          { return false }
@@ -41,7 +44,7 @@ func (s *Server) createConfiguration(q *request) (response, error) {
 	if err := checkConfiguration(d.InstanceDetails); err != nil {
 		return response{}, err
 	}
-	c := &configuration{core.InstanceConfiguration{
+	c := &configuration{InstanceConfiguration: core.InstanceConfiguration{
 		Id: ptr(s.names.ocid("instanceconfiguration")), CompartmentId: d.CompartmentId, TimeCreated: s.timestamp(),
 		DisplayName: d.DisplayName, InstanceDetails: d.InstanceDetails, DeferredFields: []string{},
 	}}
@@ -103,7 +106,7 @@ func (s *Server) listConfigurations(q *request) (response, error) {
 		if c.compartment() != compartment {
 			continue
 		}
-		rows = append(rows, row{name: *c.DisplayName, item: core.InstanceConfigurationSummary{
+		rows = append(rows, row{at: c.position, name: *c.DisplayName, item: core.InstanceConfigurationSummary{
 			Id: c.Id, CompartmentId: c.CompartmentId, TimeCreated: c.TimeCreated, DisplayName: c.DisplayName,
 			FreeformTags: c.FreeformTags, DefinedTags: c.DefinedTags}})
 	}
@@ -124,6 +127,7 @@ func (s *Server) updateConfiguration(q *request) (response, error) {
 	}
 	set(&c.DisplayName, d.DisplayName)
 	setTags(&c.FreeformTags, &c.DefinedTags, d.FreeformTags, d.DefinedTags)
+	c.changed()
 	return ok(c.InstanceConfiguration)
 }
 

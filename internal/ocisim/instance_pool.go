@@ -15,27 +15,33 @@ import (
 // pool is an instance pool, on its own or the one of a cluster network.
 type pool struct {
 	core.InstancePool
-	network  *clusterNetwork // nil for a pool on its own
-	shape    string
-	members  []*instance
-	reserved int // hosts held for launches to come
-	launches int // so far
-	job      job // creating, resizing, detaching, or terminating
+	record
+	NetworkID string // empty for a pool on its own
+	Shape     string
+	Reserved  int // hosts held for launches to come
+	Launches  int // so far
+	job       job // creating, resizing, detaching, or terminating
 }
 
 func (p *pool) compartment() string { return *p.CompartmentId }
 func (p *pool) gone() bool          { return p.LifecycleState == core.InstancePoolLifecycleStateTerminated }
 
-// view is the pool as clients see it: currentSize counts what runs.
-func (p *pool) view() core.InstancePool {
+// networkOf a pool; nil for a pool on its own.
+func (s *Server) networkOf(p *pool) *clusterNetwork { return s.store.networks.get(p.NetworkID) }
+
+// members of a pool, oldest first.
+func (s *Server) members(p *pool) []*instance { return s.store.members.with(*p.Id) }
+
+// poolView is the pool as clients see it: currentSize counts what runs.
+func (s *Server) poolView(p *pool) core.InstancePool {
 	v := p.InstancePool
-	v.CurrentSize = ptr(p.running())
+	v.CurrentSize = ptr(s.running(p))
 	return v
 }
 
-func (p *pool) running() int {
+func (s *Server) running(p *pool) int {
 	n := 0
-	for _, i := range p.members {
+	for _, i := range s.members(p) {
 		if i.LifecycleState == core.InstanceLifecycleStateRunning {
 			n++
 		}
@@ -44,31 +50,27 @@ func (p *pool) running() int {
 }
 
 // staying are the members that nobody ends.
-func (p *pool) staying() []*instance {
-	return slices.DeleteFunc(slices.Clone(p.members), (*instance).ending)
-}
-
-func (p *pool) drop(i *instance) {
-	p.members = slices.DeleteFunc(p.members, func(m *instance) bool { return m == i })
-	i.pool = nil
+func (s *Server) staying(p *pool) []*instance {
+	return slices.DeleteFunc(slices.Clone(s.members(p)), (*instance).ending)
 }
 
 // setState of a pool and of its cluster network, which always agree.
 func (s *Server) setState(p *pool, state core.InstancePoolLifecycleStateEnum) {
 	p.LifecycleState = state
-	if n := p.network; n != nil {
+	n := s.networkOf(p)
+	if n != nil {
 		n.LifecycleState = core.ClusterNetworkLifecycleStateEnum(state)
 		n.TimeUpdated = s.timestamp()
+		n.changed()
 	}
 	if p.gone() {
-		p.reserved = 0
-		s.forget(terminatedVisible, func() {
-			s.store.pools.remove(*p.Id)
-			if p.network != nil {
-				s.store.networks.remove(*p.network.Id)
-			}
-		})
+		p.Reserved = 0
+		p.forget(terminatedVisible)
+		if n != nil {
+			n.forget(terminatedVisible)
+		}
 	}
+	p.changed()
 }
 
 // newPool checks the details of a pool and makes it, PROVISIONING.
@@ -110,7 +112,7 @@ func (s *Server) checkPool(sees viewer, p *pool) error {
 		if err != nil {
 			return err
 		}
-		p.shape = *placed.shape.Shape.Shape
+		p.Shape = *placed.shape.Shape.Shape
 	}
 	return nil
 }
@@ -135,7 +137,7 @@ func (s *Server) createPool(q *request) (response, error) {
 	}
 	s.store.pools.add(*p.Id, p)
 	s.begin(&p.job, func(ctx context.Context) { s.populate(ctx, p) })
-	resp, err := ok(p.view())
+	resp, err := ok(s.poolView(p))
 	resp.created = *p.Id
 	return resp, err
 }
@@ -155,7 +157,7 @@ func (s *Server) getPool(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return ok(p.view())
+	return ok(s.poolView(p))
 }
 
 func (s *Server) listPools(q *request) (response, error) {
@@ -169,17 +171,17 @@ func (s *Server) listPools(q *request) (response, error) {
 	var rows []row
 	for _, p := range s.store.pools.all() {
 		if p.compartment() == compartment && q.wants("displayName", p.DisplayName) && q.wants("lifecycleState", ptr(string(p.LifecycleState))) {
-			rows = append(rows, row{p.summary(), *p.DisplayName})
+			rows = append(rows, row{p.position, *p.DisplayName, s.poolSummary(p)})
 		}
 	}
 	return page(q, rows)
 }
 
-func (p *pool) summary() core.InstancePoolSummary {
+func (s *Server) poolSummary(p *pool) core.InstancePoolSummary {
 	sum := core.InstancePoolSummary{
 		Id: p.Id, CompartmentId: p.CompartmentId, InstanceConfigurationId: p.InstanceConfigurationId,
 		LifecycleState: core.InstancePoolSummaryLifecycleStateEnum(p.LifecycleState), Size: p.Size, TimeCreated: p.TimeCreated,
-		DisplayName: p.DisplayName, PoolType: p.PoolType, FreeformTags: p.FreeformTags, DefinedTags: p.DefinedTags, CurrentSize: ptr(p.running()),
+		DisplayName: p.DisplayName, PoolType: p.PoolType, FreeformTags: p.FreeformTags, DefinedTags: p.DefinedTags, CurrentSize: ptr(s.running(p)),
 	}
 	for _, c := range p.PlacementConfigurations {
 		sum.AvailabilityDomains = append(sum.AvailabilityDomains, *c.AvailabilityDomain)
@@ -192,7 +194,7 @@ func (s *Server) updatePool(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	if err := q.match(p.view()); err != nil {
+	if err := q.match(s.poolView(p)); err != nil {
 		return response{}, err
 	}
 	d, err := decode[core.UpdateInstancePoolDetails](q)
@@ -217,7 +219,7 @@ func (s *Server) updatePool(q *request) (response, error) {
 	if err := s.changePool(q, p, next); err != nil {
 		return response{}, err
 	}
-	return ok(p.view())
+	return ok(s.poolView(p))
 }
 
 // changePool applies an update to a running pool. Members stay as they are; new ones come of the new
@@ -229,17 +231,18 @@ func (s *Server) changePool(q *request, p *pool, next core.InstancePool) error {
 	if *next.Size < 0 {
 		return invalid("size", "%d is negative", *next.Size)
 	}
-	trial := &pool{InstancePool: next, network: p.network}
+	trial := &pool{InstancePool: next}
 	if err := s.checkPool(q.sees, trial); err != nil {
 		return err
 	}
-	if p.network != nil {
-		if err := s.checkRDMA(trial.shape); err != nil {
+	if p.NetworkID != "" {
+		if err := s.checkRDMA(trial.Shape); err != nil {
 			return err
 		}
 	}
 	resized := *next.Size != *p.Size
-	p.InstancePool, p.shape = next, trial.shape
+	p.InstancePool, p.Shape = next, trial.Shape
+	p.changed()
 	if resized {
 		s.setState(p, core.InstancePoolLifecycleStateScaling)
 		s.begin(&p.job, func(ctx context.Context) { s.resize(ctx, p) })
@@ -256,11 +259,11 @@ func (s *Server) terminatePool(q *request) (response, error) {
 	if p.gone() {
 		return response{}, notFound()
 	}
-	if err := q.match(p.view()); err != nil {
+	if err := q.match(s.poolView(p)); err != nil {
 		return response{}, err
 	}
-	if p.network != nil {
-		return response{}, conflict("The instance pool %s belongs to the cluster network %s: terminate that.", *p.Id, *p.network.Id)
+	if p.NetworkID != "" {
+		return response{}, conflict("The instance pool %s belongs to the cluster network %s: terminate that.", *p.Id, p.NetworkID)
 	}
 	if p.LifecycleState == core.InstancePoolLifecycleStateTerminating {
 		return response{}, incorrectState(*p.Id, string(p.LifecycleState))
@@ -285,7 +288,7 @@ func (s *Server) getPoolInstance(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	if i.pool != p {
+	if i.PoolID != *p.Id {
 		return response{}, notFound()
 	}
 	return ok(i.member())
@@ -296,17 +299,17 @@ func (s *Server) listPoolInstances(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return listMembers(q, p)
+	return s.listMembers(q, p)
 }
 
-func listMembers(q *request, p *pool) (response, error) {
+func (s *Server) listMembers(q *request, p *pool) (response, error) {
 	if _, err := q.compartment(); err != nil {
 		return response{}, err
 	}
 	var rows []row
-	for _, i := range p.members {
+	for _, i := range s.members(p) {
 		if q.wants("displayName", i.DisplayName) {
-			rows = append(rows, row{i.summary(), *i.DisplayName})
+			rows = append(rows, row{i.position, *i.DisplayName, i.summary()})
 		}
 	}
 	return page(q, rows)
@@ -322,10 +325,10 @@ func (s *Server) attachPoolInstance(q *request) (response, error) {
 	switch {
 	case err != nil:
 		return response{}, err
-	case p.network != nil:
-		return response{}, conflict("Instances cannot be attached to the pool of the cluster network %s.", *p.network.Id)
-	case i.pool != nil:
-		return response{}, conflict("The instance %s is in the instance pool %s already.", *i.Id, *i.pool.Id)
+	case p.NetworkID != "":
+		return response{}, conflict("Instances cannot be attached to the pool of the cluster network %s.", p.NetworkID)
+	case i.PoolID != "":
+		return response{}, conflict("The instance %s is in the instance pool %s already.", *i.Id, i.PoolID)
 	case p.LifecycleState != core.InstancePoolLifecycleStateRunning:
 		return response{}, incorrectState(*p.Id, string(p.LifecycleState))
 	case i.LifecycleState != core.InstanceLifecycleStateRunning:
@@ -333,8 +336,10 @@ func (s *Server) attachPoolInstance(q *request) (response, error) {
 	}
 	w := s.newWorkRequest(opAttachInstance, p.compartment(), entityPool, *p.Id, workrequests.WorkRequestResourceActionTypeUpdated)
 	w.touch(entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeRelated)
-	p.members, p.Size = append(p.members, i), ptr(*p.Size+1)
-	i.pool, i.membership = p, core.InstancePoolInstanceLifecycleStateAttaching
+	w.changed()
+	p.Size = ptr(*p.Size + 1)
+	i.PoolID, i.Membership = *p.Id, core.InstancePoolInstanceLifecycleStateAttaching
+	i.changed()
 	s.setState(p, core.InstancePoolLifecycleStateScaling)
 	s.begin(&p.job, func(ctx context.Context) {
 		defer s.abandon(w)
@@ -342,7 +347,8 @@ func (s *Server) attachPoolInstance(q *request) (response, error) {
 			return
 		}
 		s.update(ctx, func() {
-			i.membership = core.InstancePoolInstanceLifecycleStateActive
+			i.Membership = core.InstancePoolInstanceLifecycleStateActive
+			i.changed()
 			s.setState(p, core.InstancePoolLifecycleStateRunning)
 			s.succeed(w)
 		})
@@ -367,7 +373,7 @@ func (s *Server) detachPoolInstance(q *request) (response, error) {
 	switch {
 	case err != nil:
 		return response{}, err
-	case i.pool != p:
+	case i.PoolID != *p.Id:
 		return response{}, notFound()
 	case p.LifecycleState != core.InstancePoolLifecycleStateRunning:
 		return response{}, incorrectState(*p.Id, string(p.LifecycleState))
@@ -377,7 +383,9 @@ func (s *Server) detachPoolInstance(q *request) (response, error) {
 	if d.IsDecrementSize == nil || *d.IsDecrementSize {
 		p.Size = ptr(*p.Size - 1)
 	}
-	i.membership = core.InstancePoolInstanceLifecycleStateDetaching
+	w.changed()
+	i.Membership = core.InstancePoolInstanceLifecycleStateDetaching
+	i.changed()
 	s.setState(p, core.InstancePoolLifecycleStateScaling)
 	s.begin(&p.job, func(ctx context.Context) { s.detach(ctx, p, i, value(d.IsAutoTerminate), w) })
 	return response{status: http.StatusNoContent, workRequest: *w.Id}, nil
@@ -392,10 +400,8 @@ func (s *Server) detach(ctx context.Context, p *pool, i *instance, terminate boo
 		s.end(ctx, i)
 	}
 	s.update(ctx, func() {
-		if i.pool == p {
-			p.drop(i)
-		}
-		i.membership = core.InstancePoolInstanceLifecycleStateActive
+		i.PoolID, i.Membership = "", core.InstancePoolInstanceLifecycleStateActive
+		i.changed()
 		s.succeed(w)
 	})
 	s.resize(ctx, p)
@@ -419,7 +425,7 @@ func (i *instance) summary() core.InstanceSummary {
 func (i *instance) member() core.InstancePoolInstance {
 	sum := i.summary()
 	return core.InstancePoolInstance{
-		Id: sum.Id, InstancePoolId: i.pool.Id, AvailabilityDomain: sum.AvailabilityDomain, LifecycleState: i.membership,
+		Id: sum.Id, InstancePoolId: &i.PoolID, AvailabilityDomain: sum.AvailabilityDomain, LifecycleState: i.Membership,
 		CompartmentId: sum.CompartmentId, InstanceConfigurationId: sum.InstanceConfigurationId, Region: sum.Region, Shape: sum.Shape,
 		State: sum.State, TimeCreated: sum.TimeCreated, DisplayName: sum.DisplayName, FaultDomain: sum.FaultDomain,
 		LoadBalancerBackends: sum.LoadBalancerBackends,

@@ -43,11 +43,16 @@ func (s *Server) update(ctx context.Context, change func()) bool {
 	return true
 }
 
-// forget drops a record after an interval of OCI's, but not sooner than clients may still ask for it.
-func (s *Server) forget(d time.Duration, drop func()) {
-	s.background.Go(func() {
-		if pause(s.ctx, max(s.clock.scaled(d), s.keepAtLeast)) == nil {
-			s.update(s.ctx, drop)
+// sweep drops what is to be forgotten.
+func (s *Server) sweep() {
+	tick := time.NewTicker(sweepInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.update(s.ctx, func() { s.store.sweep(false) })
+		case <-s.ctx.Done():
+			return
 		}
-	})
+	}
 }

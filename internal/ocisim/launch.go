@@ -4,6 +4,7 @@ package ocisim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -108,7 +109,7 @@ func (s *Server) launch(p placed) (*instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make instance of launch details: %w", err)
 	}
-	i := &instance{Instance: asked, shape: p.shape, ComputeClusterID: value(p.ComputeClusterId)}
+	i := &instance{Instance: asked, ComputeClusterID: value(p.ComputeClusterId)}
 	i.Id, i.Region, i.TimeCreated = ptr(s.names.ocid("instance")), &s.cfg.Region, s.timestamp()
 	i.LifecycleState, i.ImageId, i.ShapeConfig = core.InstanceLifecycleStateProvisioning, p.image, shapeConfig(p)
 	i.LaunchMode = core.InstanceLaunchModeNative
@@ -119,12 +120,14 @@ func (s *Server) launch(p placed) (*instance, error) {
 		i.FaultDomain = ptr(s.emptiestFaultDomain(*i.AvailabilityDomain, faultDomains))
 	}
 	i.FreeformTags, i.DefinedTags = s.tagged(i.FreeformTags, i.DefinedTags)
-	if i.effect = s.dueNodeFault(*i.DisplayName, *i.Shape); i.effect == NodeBootFails {
-		i.fault = errBootFails
+	if i.Effect = s.dueNodeFault(*i.DisplayName, *i.Shape); i.Effect == NodeBootFails {
+		i.Fault = bootFails
 	}
-	if i.vnic, err = s.newVnic(i, p.vnic, p.subnet); err != nil {
+	v, err := s.newVnic(i, p.vnic, p.subnet)
+	if err != nil {
 		return nil, err
 	}
+	i.VnicID = *v.Id
 	s.store.instances.add(*i.Id, i)
 	return i, nil
 }
@@ -143,14 +146,11 @@ func shapeConfig(p placed) *core.InstanceShapeConfig {
 	return c
 }
 
+func faultDomainKey(availabilityDomain, name string) string { return availabilityDomain + "/" + name }
+
 func (s *Server) emptiestFaultDomain(ad string, of []string) string {
-	count := map[string]int{}
-	for _, i := range s.store.instances.all() {
-		if !i.gone() && *i.AvailabilityDomain == ad {
-			count[*i.FaultDomain]++
-		}
-	}
-	return slices.MinFunc(of, func(a, b string) int { return count[a] - count[b] })
+	count := func(name string) int { return len(s.store.faultDomains.with(faultDomainKey(ad, name))) }
+	return slices.MinFunc(of, func(a, b string) int { return count(a) - count(b) })
 }
 
 // freeHosts of a shape, without those reserved for cluster networks; limited is false where there is no end.
@@ -159,14 +159,10 @@ func (s *Server) freeHosts(name string) (free int, limited bool) {
 	if !limited {
 		return 0, false
 	}
-	for _, i := range s.store.instances.all() {
-		if !i.gone() && *i.Shape == name {
-			free--
-		}
-	}
+	free -= len(s.store.onShape.with(name))
 	for _, p := range s.store.pools.all() {
-		if p.shape == name {
-			free -= p.reserved
+		if p.Shape == name {
+			free -= p.Reserved
 		}
 	}
 	return free, true
@@ -187,12 +183,13 @@ func (s *Server) boot(i *instance, w *workRequest) {
 			if err != nil {
 				s.launchFailed(i, err)
 			} else {
-				i.LifecycleState = core.InstanceLifecycleStateRunning
-				s.log.Info("instance runs", "instance", *i.Id, "host", *i.vnic.HostnameLabel, "address", i.vnic.address)
+				s.setInstanceState(i, core.InstanceLifecycleStateRunning)
+				v := s.vnicOf(i)
+				s.log.Info("instance runs", "instance", *i.Id, "host", *v.HostnameLabel, "address", *v.PrivateIp)
 			}
 			if w != nil {
 				if err != nil {
-					s.fault(w, "InternalError", i.failure)
+					s.fault(w, "InternalError", i.Failure)
 				}
 				s.conclude(w)
 			}
@@ -201,15 +198,15 @@ func (s *Server) boot(i *instance, w *workRequest) {
 }
 
 func (s *Server) bootHost(ctx context.Context, i *instance) error {
-	if err := s.clock.sleep(ctx, i.shape.bootTime()); err != nil {
+	if err := s.clock.sleep(ctx, s.shape(*i.Shape).bootTime()); err != nil {
 		return err
 	}
-	if i.fault != nil {
-		return i.fault
+	if i.Fault != "" {
+		return errors.New(i.Fault)
 	}
 	var h Host
 	if !s.update(ctx, func() {
-		i.vnic.attach()
+		s.vnicOf(i).attach()
 		h = s.hostOf(i)
 	}) {
 		return ctx.Err()
@@ -222,7 +219,7 @@ func (s *Server) bootHost(ctx context.Context, i *instance) error {
 
 // launchFailed ends an instance whose host did not come up.
 func (s *Server) launchFailed(i *instance, err error) {
-	i.failure = fmt.Sprintf("Launching instance %s failed: %v", *i.DisplayName, err)
+	i.Failure = fmt.Sprintf("Launching instance %s failed: %v", *i.DisplayName, err)
 	s.log.Error("host did not boot", "instance", *i.Id, "name", *i.DisplayName, "error", err)
 	s.endInstance(i)
 }
@@ -238,8 +235,8 @@ func (s *Server) removeHost(ctx context.Context, i *instance) {
 
 // terminate ends an instance in a job that supersedes its launch. The work request may be nil.
 func (s *Server) terminate(i *instance, w *workRequest) {
-	i.LifecycleState = core.InstanceLifecycleStateTerminating
-	i.vnic.detaching()
+	s.setInstanceState(i, core.InstanceLifecycleStateTerminating)
+	s.vnicOf(i).detaching()
 	s.begin(&i.job, func(ctx context.Context) {
 		if w != nil {
 			defer s.abandon(w)
@@ -260,16 +257,13 @@ func (s *Server) terminate(i *instance, w *workRequest) {
 
 // endInstance makes an instance TERMINATED: its address and host are free, its record stays for a while.
 func (s *Server) endInstance(i *instance) {
-	s.log.Info("instance is terminated", "instance", *i.Id, "host", *i.vnic.HostnameLabel)
-	i.LifecycleState = core.InstanceLifecycleStateTerminated
-	i.vnic.release()
-	s.forget(terminatedVisible, func() {
-		s.store.instances.remove(*i.Id)
-		s.store.vnics.remove(*i.vnic.Id)
-	})
-	if i.pool != nil {
-		i.pool.drop(i)
-	}
+	v := s.vnicOf(i)
+	s.log.Info("instance is terminated", "instance", *i.Id, "host", *v.HostnameLabel)
+	i.PoolID = ""
+	s.setInstanceState(i, core.InstanceLifecycleStateTerminated)
+	i.forget(terminatedVisible)
+	v.release()
+	v.forget(terminatedVisible)
 }
 
 func (s *Server) launchInstance(q *request) (response, error) {
@@ -301,7 +295,7 @@ func (s *Server) launchSingle(q *request, d core.LaunchInstanceDetails) (respons
 		return response{}, err
 	}
 	if !hasHost {
-		i.fault = fmt.Errorf("(500, InternalError, false) Out of host capacity. (opc-request-id: %s)", requestID(q.Request))
+		i.Fault = fmt.Sprintf("(500, InternalError, false) Out of host capacity. (opc-request-id: %s)", requestID(q.Request))
 	}
 	w := s.newWorkRequest(opLaunchInstance, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeCreated)
 	s.boot(i, w)

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
 )
 
-type vcn struct{ core.Vcn }
+type vcn struct {
+	core.Vcn
+	record
+}
 
 func (v *vcn) compartment() string { return *v.CompartmentId }
 func (v *vcn) gone() bool          { return false }
@@ -18,35 +22,40 @@ func (v *vcn) gone() bool          { return false }
 // subnet hands out addresses.
 type subnet struct {
 	core.Subnet
-	cidr   netip.Prefix
-	used   map[netip.Addr]bool
-	cursor netip.Addr // where the search for a free address goes on
+	record
+	Reserved []netip.Addr // never given out
+	Cursor   netip.Addr   // where the search for a free address goes on
 }
 
 func (n *subnet) compartment() string { return *n.CompartmentId }
 func (n *subnet) gone() bool          { return false }
-func (n *subnet) gateway() netip.Addr { return n.cidr.Masked().Addr().Next() }
+func (n *subnet) gateway() netip.Addr { return n.cidr().Addr().Next() }
+
+func (n *subnet) cidr() netip.Prefix {
+	p, _ := netip.ParsePrefix(*n.CidrBlock) // ours
+	return p
+}
 
 // usable leaves out OCI's three: network, gateway, and broadcast.
 func (n *subnet) usable(a netip.Addr) bool {
-	return n.cidr.Contains(a) && n.gateway().Less(a) && n.cidr.Contains(a.Next())
+	cidr := n.cidr()
+	return cidr.Contains(a) && n.gateway().Less(a) && cidr.Contains(a.Next())
 }
 
 // allocate takes an address: the wanted one, or the next that is free. It goes round, so that an
 // address is not given to another host soon.
-func (n *subnet) allocate(wanted *string) (netip.Addr, error) {
+func (s *Server) allocate(n *subnet, wanted *string) (netip.Addr, error) {
 	if wanted != nil {
 		a, err := netip.ParseAddr(*wanted)
 		if err != nil || !n.usable(a) {
-			return a, invalid("createVnicDetails.privateIp", "%q is no free address of %s", *wanted, n.cidr)
+			return a, invalid("createVnicDetails.privateIp", "%q is no free address of %s", *wanted, *n.CidrBlock)
 		}
-		if n.used[a] {
+		if s.inUse(n, a) {
 			return a, conflict("The address %s is already in use in subnet %s.", a, *n.Id)
 		}
-		n.used[a] = true
 		return a, nil
 	}
-	for a, first := n.cursor.Next(), true; ; a = a.Next() {
+	for a, first := n.Cursor.Next(), true; ; a = a.Next() {
 		if !n.usable(a) {
 			if !first {
 				return a, &apiError{http.StatusBadRequest, "LimitExceeded", fmt.Sprintf("Subnet %s has no free address.", *n.Id)}
@@ -54,11 +63,16 @@ func (n *subnet) allocate(wanted *string) (netip.Addr, error) {
 			a, first = n.gateway(), false
 			continue
 		}
-		if !n.used[a] {
-			n.used[a], n.cursor = true, a
+		if !s.inUse(n, a) {
+			n.Cursor = a
+			n.changed()
 			return a, nil
 		}
 	}
+}
+
+func (s *Server) inUse(n *subnet, a netip.Addr) bool {
+	return slices.Contains(n.Reserved, a) || len(s.store.addresses.with(addressKey(*n.Id, a))) > 0
 }
 
 // addNetwork makes the region's VCN and subnets.
@@ -83,7 +97,7 @@ func (s *Server) newVCN() *vcn {
 		v.DnsLabel, v.VcnDomainName = &c.DNSLabel, ptr(c.DNSLabel+".oraclevcn.com")
 	}
 	v.FreeformTags, v.DefinedTags = tagged(nil, nil)
-	return &vcn{v}
+	return &vcn{Vcn: v}
 }
 
 func (s *Server) newSubnet(v *vcn, c Subnet) *subnet {
@@ -101,11 +115,8 @@ func (s *Server) newSubnet(v *vcn, c Subnet) *subnet {
 		}
 	}
 	n.FreeformTags, n.DefinedTags = tagged(nil, nil)
-	sub := &subnet{Subnet: n, cidr: cidr, used: map[netip.Addr]bool{}}
-	for _, a := range c.Reserved {
-		sub.used[a] = true
-	}
-	sub.cursor = sub.gateway()
+	sub := &subnet{Subnet: n, Reserved: c.Reserved}
+	sub.Cursor = sub.gateway()
 	sub.VirtualRouterIp = ptr(sub.gateway().String())
 	return sub
 }
@@ -134,7 +145,7 @@ func (s *Server) listVCNs(q *request) (response, error) {
 	var rows []row
 	for _, v := range s.store.vcns.all() {
 		if v.compartment() == compartment && q.wants("displayName", v.DisplayName) && q.wants("lifecycleState", ptr(string(v.LifecycleState))) {
-			rows = append(rows, row{v.Vcn, *v.DisplayName})
+			rows = append(rows, row{v.position, *v.DisplayName, &v.Vcn})
 		}
 	}
 	return page(q, rows)
@@ -157,7 +168,7 @@ func (s *Server) listSubnets(q *request) (response, error) {
 	for _, n := range s.store.subnets.all() {
 		if n.compartment() == compartment && q.wants("vcnId", n.VcnId) && q.wants("displayName", n.DisplayName) &&
 			q.wants("lifecycleState", ptr(string(n.LifecycleState))) {
-			rows = append(rows, row{n.Subnet, *n.DisplayName})
+			rows = append(rows, row{n.position, *n.DisplayName, &n.Subnet})
 		}
 	}
 	return page(q, rows)

@@ -5,14 +5,16 @@ package ocisim
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"slices"
 	"strconv"
 )
 
-// row of a list, in the order of creation.
+// row of a list.
 type row struct {
-	item any
+	at   uint64 // position in the order of creation
 	name string // display name, for sorting
+	item any
 }
 
 const (
@@ -23,14 +25,22 @@ const (
 // page sorts rows and gives the part of them that was asked for. Lists come newest first, or by
 // ascending display name, unless the request says otherwise.
 func page(q *request, rows []row) (response, error) {
-	if err := sortRows(q, rows); err != nil {
-		return response{}, err
-	}
-	limit, offset, err := window(q)
+	before, err := sorting(q)
 	if err != nil {
 		return response{}, err
 	}
-	start := min(offset, len(rows))
+	limit, after, err := window(q)
+	if err != nil {
+		return response{}, err
+	}
+	slices.SortFunc(rows, before)
+	start := 0
+	if after != nil {
+		var found bool
+		if start, found = slices.BinarySearchFunc(rows, *after, before); found {
+			start++
+		}
+	}
 	end := min(start+limit, len(rows))
 	items := make([]any, 0, end-start)
 	for _, r := range rows[start:end] {
@@ -38,7 +48,7 @@ func page(q *request, rows []row) (response, error) {
 	}
 	resp := response{body: items}
 	if end < len(rows) {
-		resp.nextPage = base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(end)))
+		resp.nextPage = pageToken(rows[end-1])
 	}
 	return resp, nil
 }
@@ -49,39 +59,63 @@ func collection(resp response, err error) (response, error) {
 	return resp, err
 }
 
-func sortRows(q *request, rows []row) error {
+// sorting gives the order of a list. It is a strict one, so that every row has its place.
+func sorting(q *request) (func(a, b row) int, error) {
 	by, err := q.enum("sortBy", []string{"TIMECREATED", "DISPLAYNAME"})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	order, err := q.enum("sortOrder", []string{"ASC", "DESC"})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if by == "DISPLAYNAME" {
-		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.name, b.name) })
+	byName := by == "DISPLAYNAME"
+	ascending := func(a, b row) int {
+		if byName && a.name != b.name {
+			return cmp.Compare(a.name, b.name)
+		}
+		return cmp.Compare(a.at, b.at)
 	}
-	if order == "DESC" || order == "" && by != "DISPLAYNAME" {
-		slices.Reverse(rows)
+	if order == "DESC" || order == "" && !byName {
+		return func(a, b row) int { return ascending(b, a) }, nil
 	}
-	return nil
+	return ascending, nil
 }
 
-func window(q *request) (limit, offset int, err error) {
+// cursor is what a page token holds: the last row of the page before. Rows may come and go between two
+// pages; none that stays is skipped or comes twice.
+type cursor struct {
+	At   uint64 `json:"at"`
+	Name string `json:"name"`
+}
+
+func pageToken(last row) string {
+	text, err := json.Marshal(cursor{last.at, last.name})
+	if err != nil {
+		return "" // It always encodes.
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// window gives how many rows are wanted, and the one they come after; nil from the beginning.
+func window(q *request) (limit int, after *row, err error) {
 	limit = defaultLimit
 	if v := q.query.Get("limit"); v != "" {
 		if limit, err = strconv.Atoi(v); err != nil || limit < 1 || limit > maxLimit {
-			return 0, 0, invalid("limit", "%q is no number from 1 to %d", v, maxLimit)
+			return 0, nil, invalid("limit", "%q is no number from 1 to %d", v, maxLimit)
 		}
 	}
-	if v := q.query.Get("page"); v != "" {
-		token, err := base64.RawURLEncoding.DecodeString(v)
-		if err != nil {
-			return 0, 0, invalid("page", "%q is no page token", v)
-		}
-		if offset, err = strconv.Atoi(string(token)); err != nil || offset < 0 {
-			return 0, 0, invalid("page", "%q is no page token", v)
-		}
+	token := q.query.Get("page")
+	if token == "" {
+		return limit, nil, nil
 	}
-	return limit, offset, nil
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return 0, nil, invalid("page", "%q is no page token", token)
+	}
+	var c cursor
+	if err := json.Unmarshal(text, &c); err != nil {
+		return 0, nil, invalid("page", "%q is no page token", token)
+	}
+	return limit, &row{at: c.At, name: c.Name}, nil
 }

@@ -41,30 +41,32 @@ func (s *Server) placeMember(sees viewer, p *pool, at core.InstancePoolPlacement
 
 // launchMember launches one instance of a pool.
 func (s *Server) launchMember(p *pool) (*instance, error) {
-	launch, err := s.placeMember(everyone, p, p.PlacementConfigurations[p.launches%len(p.PlacementConfigurations)])
+	launch, err := s.placeMember(everyone, p, p.PlacementConfigurations[p.Launches%len(p.PlacementConfigurations)])
 	if err != nil {
 		return nil, err
 	}
-	if err := s.admit(p.compartment(), p.shape); err != nil {
+	if err := s.admit(p.compartment(), p.Shape); err != nil {
 		return nil, err
 	}
-	if p.reserved == 0 && !s.hasHost(p.shape) {
+	if p.Reserved == 0 && !s.hasHost(p.Shape) {
 		return nil, outOfHostCapacity()
 	}
-	p.launches++
+	p.Launches++
 	launch.DisplayName = ptr(s.names.member(*p.DisplayName))
 	if f := value(p.InstanceDisplayNameFormatter); f != "" {
-		launch.DisplayName = ptr(numbered(f, p.launches))
+		launch.DisplayName = ptr(numbered(f, p.Launches))
 	}
 	if f := value(p.InstanceHostnameFormatter); f != "" {
-		launch.vnic.HostnameLabel = ptr(hostnameOf(numbered(f, p.launches)))
+		launch.vnic.HostnameLabel = ptr(hostnameOf(numbered(f, p.Launches)))
 	}
 	i, err := s.launch(launch)
 	if err != nil {
 		return nil, err
 	}
-	i.pool, i.membership = p, core.InstancePoolInstanceLifecycleStateActive
-	p.members, p.reserved = append(p.members, i), max(0, p.reserved-1)
+	i.PoolID, i.Membership = *p.Id, core.InstancePoolInstanceLifecycleStateActive
+	i.changed()
+	p.Reserved = max(0, p.Reserved-1)
+	p.changed()
 	return i, nil
 }
 
@@ -81,7 +83,7 @@ type batch struct {
 
 func (s *Server) launchBatch(p *pool, w *workRequest) batch {
 	var b batch
-	for range min(*p.Size-len(p.staying()), launchBatch) {
+	for range min(*p.Size-len(s.staying(p)), launchBatch) {
 		i, err := s.launchMember(p)
 		if err != nil {
 			b.short = true
@@ -92,6 +94,7 @@ func (s *Server) launchBatch(p *pool, w *workRequest) batch {
 		s.boot(i, nil)
 		b.instances, b.booted = append(b.instances, i), append(b.booted, i.job.done)
 	}
+	w.changed()
 	return b
 }
 
@@ -111,7 +114,7 @@ func (s *Server) launchFault(w *workRequest, err error) {
 func (s *Server) fill(ctx context.Context, p *pool) bool {
 	var w *workRequest
 	if !s.update(ctx, func() {
-		if *p.Size > len(p.staying()) {
+		if *p.Size > len(s.staying(p)) {
 			w = s.newWorkRequest(opLaunchInPool, p.compartment(), entityPool, *p.Id, workrequests.WorkRequestResourceActionTypeUpdated)
 		}
 	}) || w == nil {
@@ -121,7 +124,7 @@ func (s *Server) fill(ctx context.Context, p *pool) bool {
 	for {
 		var b batch
 		s.update(ctx, func() { //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
-			s.progress(w, p.running(), *p.Size)
+			s.progress(w, s.running(p), *p.Size)
 			b = s.launchBatch(p, w)
 		})
 		if !await(ctx, b.booted) {
@@ -146,13 +149,13 @@ func (s *Server) fill(ctx context.Context, p *pool) bool {
 // settle takes note of what became of a batch, and says whether the pool is full.
 func (s *Server) settle(p *pool, w *workRequest, b *batch) bool {
 	for _, i := range b.instances {
-		if i.failure != "" {
+		if i.Failure != "" {
 			b.short = true
-			s.fault(w, "InternalError", i.failure)
+			s.fault(w, "InternalError", i.Failure)
 		}
 	}
-	s.progress(w, p.running(), *p.Size)
-	if len(p.staying()) < *p.Size {
+	s.progress(w, s.running(p), *p.Size)
+	if len(s.staying(p)) < *p.Size {
 		return false
 	}
 	s.succeed(w)
@@ -174,7 +177,7 @@ func await(ctx context.Context, jobs []<-chan struct{}) bool {
 // resize brings a pool to its size, one way or the other, and to RUNNING.
 func (s *Server) resize(ctx context.Context, p *pool) {
 	var victims []*instance
-	s.update(ctx, func() { victims = p.victims() })
+	s.update(ctx, func() { victims = s.victims(p) })
 	if len(victims) > 0 {
 		s.endInPool(ctx, p, victims)
 	}
@@ -184,7 +187,7 @@ func (s *Server) resize(ctx context.Context, p *pool) {
 
 // ready makes a pool RUNNING, unless a member has been terminated behind the back of its last launches.
 func (s *Server) ready(p *pool, full bool) {
-	if full && len(p.staying()) < *p.Size && !s.cfg.KeepVacancies {
+	if full && len(s.staying(p)) < *p.Size && !s.cfg.KeepVacancies {
 		s.replaceMember(p)
 		return
 	}
@@ -193,8 +196,8 @@ func (s *Server) ready(p *pool, full bool) {
 
 // victims are the members too many: always the oldest in the fullest fault domain, as Oracle's
 // documentation tells it.
-func (p *pool) victims() []*instance {
-	staying := p.staying()
+func (s *Server) victims(p *pool) []*instance {
+	staying := s.staying(p)
 	var victims []*instance
 	for len(staying) > *p.Size {
 		count := map[string]int{}
@@ -244,7 +247,7 @@ func (s *Server) empty(ctx context.Context, p *pool) {
 	var members []*instance
 	s.update(ctx, func() {
 		s.setState(p, core.InstancePoolLifecycleStateTerminating)
-		members = slices.Clone(p.members)
+		members = slices.Clone(s.members(p))
 	})
 	if len(members) > 0 {
 		s.endInPool(ctx, p, members)

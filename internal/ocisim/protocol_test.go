@@ -186,11 +186,11 @@ func TestNotSimulated(t *testing.T) {
 	r := newRegion(t, nil)
 	_, err := r.management.SoftresetInstancePool(t.Context(), core.SoftresetInstancePoolRequest{InstancePoolId: common.String("ocid1.instancepool.oc1..x")})
 	wantError(t, err, 501, "MethodNotImplemented")
-	_, err = r.compute.ListComputeClusters(t.Context(), core.ListComputeClustersRequest{CompartmentId: common.String(compartmentID)})
+	_, err = r.compute.ListComputeCapacityTopologies(t.Context(), core.ListComputeCapacityTopologiesRequest{CompartmentId: common.String(compartmentID)})
 	wantError(t, err, 501, "MethodNotImplemented")
 	st := r.Stats()
 	wantEqual(t, "pool action", st.Unknown["POST /20160918/instancePools/{id}/actions/softreset"], 1)
-	wantEqual(t, "compute clusters", st.Unknown["GET /20160918/computeClusters"], 1)
+	wantEqual(t, "topologies", st.Unknown["GET /20160918/computeCapacityTopologies"], 1)
 	wantEqual(t, "requests", st.Requests, 2)
 }
 

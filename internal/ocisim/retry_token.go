@@ -3,20 +3,20 @@
 package ocisim
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"net/http"
+	"strings"
 )
 
 const maxRetryToken = 64
 
-// retryKey scopes a token to a user and an operation.
-type retryKey struct{ user, operation, token string }
-
-// retryRecord is the first success under a token.
-type retryRecord struct {
-	payload [sha256.Size]byte
-	answer  wire
-	created string
+// retryToken is the first success under a token of a user for an operation.
+type retryToken struct {
+	record
+	Payload []byte // digest of the request
+	Answer  wire
+	Created string // OCID
 }
 
 // once runs a handler at most once for a retry token and replays its answer after that.
@@ -29,19 +29,20 @@ func (s *Server) once(q *request, operation string, run func() (wire, string, er
 	if len(token) > maxRetryToken {
 		return wire{}, invalid("opc-retry-token", "must have at most %d characters", maxRetryToken)
 	}
-	key := retryKey{q.user.ID, operation, token}
+	key := strings.Join([]string{q.user.ID, operation, token}, "/")
 	payload := sha256.Sum256([]byte(q.URL.RequestURI() + "\n" + string(q.body)))
-	if old, found := s.retries[key]; found {
-		if old.payload != payload || old.created != "" && !s.store.alive(old.created) {
+	if old := s.store.retryTokens.get(key); old != nil {
+		if !bytes.Equal(old.Payload, payload[:]) || old.Created != "" && !s.store.alive(old.Created) {
 			return wire{}, &apiError{http.StatusConflict, "InvalidatedRetryToken",
 				"The retry token was used for another request, or its resource has been deleted since."}
 		}
-		return old.answer, nil
+		return old.Answer, nil
 	}
 	answer, created, err := run()
 	if err == nil {
-		s.retries[key] = retryRecord{payload, answer, created}
-		s.forget(retryTokenValid, func() { delete(s.retries, key) })
+		r := &retryToken{Payload: payload[:], Answer: answer, Created: created}
+		s.store.retryTokens.add(key, r)
+		r.forget(retryTokenValid)
 	}
 	return answer, err
 }

@@ -193,22 +193,24 @@ func (s *Server) setScenario(c Scenario) {
 
 // admit says why one more instance of a shape cannot be launched: a quota, a service limit, or no host.
 func (s *Server) admit(compartment, name string) error {
-	running, here := 0, 0
-	for _, i := range s.store.instances.all() {
-		if !i.gone() && *i.Shape == name {
-			running++
-			if i.compartment() == compartment {
-				here++
-			}
-		}
-	}
-	if most, limited := s.cfg.Quotas[name]; limited && here >= most {
+	running := s.store.onShape.with(name)
+	if most, limited := s.cfg.Quotas[name]; limited && countIn(running, compartment) >= most {
 		return quotaExceeded(name, most)
 	}
-	if most, limited := s.cfg.Limits[name]; limited && running >= most {
+	if most, limited := s.cfg.Limits[name]; limited && len(running) >= most {
 		return limitExceeded(name, most)
 	}
 	return nil
+}
+
+func countIn(instances []*instance, compartment string) int {
+	n := 0
+	for _, i := range instances {
+		if i.compartment() == compartment {
+			n++
+		}
+	}
+	return n
 }
 
 // hasHost says whether one more instance of a shape fits.

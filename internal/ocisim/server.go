@@ -30,26 +30,23 @@ import (
 
 // Server is a simulated region. It is an [http.Handler] for every service of it.
 type Server struct {
-	cfg   Config
-	keys  keyring
-	mux   *http.ServeMux
-	clock clock
-	// keepAtLeast is how long terminated resources stay readable in any case.
-	keepAtLeast time.Duration
-	log         *slog.Logger
-	shapes      []offeredShape
-	started     *common.SDKTime
-	ctx         context.Context // the life of the background jobs
-	stop        context.CancelFunc
-	background  sync.WaitGroup
+	cfg        Config
+	keys       keyring
+	mux        *http.ServeMux
+	clock      *clock
+	log        *slog.Logger
+	shapes     []offeredShape
+	started    *common.SDKTime
+	ctx        context.Context // the life of the background jobs
+	stop       context.CancelFunc
+	background sync.WaitGroup
 
-	mu      sync.Mutex // protects all below
-	closed  bool
-	names   *namer
-	store   store
-	retries map[retryKey]retryRecord
-	stats   Stats
-	stale   staleReads
+	mu     sync.Mutex // protects all below
+	closed bool
+	names  *namer
+	store  *store
+	stats  Stats
+	stale  staleReads
 	// What the faults of the scenario have met, in its order.
 	nodeTurns, faultTurns []turns
 }
@@ -91,9 +88,10 @@ func New(c Config) (*Server, error) {
 	if c.TimeScale == 0 {
 		c.TimeScale = 1
 	}
+	clock := newClock(c.TimeScale, anchor{Wall: time.Now()})
 	s := &Server{
-		cfg: c, keys: keys, clock: clock{c.TimeScale}, keepAtLeast: leastKept, log: c.Logger, shapes: shapes,
-		names: newNamer(c.Seed, c.Region), store: newStore(), retries: map[retryKey]retryRecord{},
+		cfg: c, keys: keys, clock: clock, log: c.Logger, shapes: shapes,
+		names: newNamer(c.Seed, c.Region), store: newStore(clock),
 		stats: Stats{Operations: map[string]int{}, Faults: map[string]int{}, Unknown: map[string]int{}}, stale: newStaleReads(),
 	}
 	s.setScenario(c.Scenario)
@@ -102,6 +100,7 @@ func New(c Config) (*Server, error) {
 	s.addNetwork()
 	s.addImages()
 	s.mux = s.newMux()
+	s.background.Go(s.sweep)
 	return s, nil
 }
 
@@ -132,7 +131,7 @@ func (s *Server) Close() error {
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(launchBatch)
-	errs := make([]error, len(s.store.instances.order))
+	errs := make([]error, len(s.store.instances.all()))
 	for n, i := range s.store.instances.all() {
 		if i.gone() {
 			continue
@@ -154,10 +153,10 @@ func (s *Server) Stats() Stats {
 	defer s.mu.Unlock()
 	st := s.stats
 	st.Operations, st.Faults, st.Unknown = maps.Clone(st.Operations), maps.Clone(st.Faults), maps.Clone(st.Unknown)
-	st.InstanceConfigurations = s.store.configurations.live()
-	st.ClusterNetworks = s.store.networks.live()
-	st.InstancePools = s.store.pools.live()
-	st.Instances = s.store.instances.live()
+	st.InstanceConfigurations = live(s.store.configurations)
+	st.ClusterNetworks = live(s.store.networks)
+	st.InstancePools = live(s.store.pools)
+	st.Instances = live(s.store.instances)
 	return st
 }
 
@@ -177,7 +176,8 @@ func (s *Server) Instances() []InstanceState {
 	var states []InstanceState
 	for _, i := range s.store.instances.all() {
 		if !i.gone() {
-			states = append(states, InstanceState{*i.Id, *i.vnic.HostnameLabel, i.vnic.address, *i.Shape, string(i.LifecycleState)})
+			v := s.vnicOf(i)
+			states = append(states, InstanceState{*i.Id, *v.HostnameLabel, v.address(), *i.Shape, string(i.LifecycleState)})
 		}
 	}
 	return states
@@ -195,9 +195,9 @@ func (s *Server) SetCapacity(shape string, hosts int) {
 
 // wire is an encoded answer.
 type wire struct {
-	status int
-	header map[string]string
-	body   []byte
+	Status int
+	Header map[string]string
+	Body   []byte
 }
 
 const maxBody = 1 << 20
@@ -213,15 +213,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	if err != nil {
 		answer, rec.Code = s.encodeError(err)
 	}
-	rec.Status = answer.status
+	rec.Status = answer.Status
 	s.note(rec) // Before the answer: a client that has one finds it in the log.
 	w.Header().Set("Opc-Request-Id", rec.RequestID)
 	w.Header().Set("Content-Type", "application/json")
-	for name, v := range answer.header {
+	for name, v := range answer.Header {
 		w.Header().Set(name, v)
 	}
-	w.WriteHeader(answer.status)
-	if _, err := w.Write(answer.body); err != nil {
+	w.WriteHeader(answer.Status)
+	if _, err := w.Write(answer.Body); err != nil {
 		s.log.Debug("answer was not taken", "error", err)
 	}
 }
@@ -293,20 +293,20 @@ func (s *Server) sees(u User, compartment string) bool {
 }
 
 func encode(r response) (wire, error) {
-	answer := wire{status: r.status, header: map[string]string{}}
+	answer := wire{Status: r.status, Header: map[string]string{}}
 	if r.status == 0 {
-		answer.status = http.StatusOK
+		answer.Status = http.StatusOK
 	}
 	for name, v := range map[string]string{"Etag": r.etag, "Opc-Work-Request-Id": r.workRequest, "Opc-Next-Page": r.nextPage} {
 		if v != "" {
-			answer.header[name] = v
+			answer.Header[name] = v
 		}
 	}
 	if r.body == nil {
 		return answer, nil
 	}
 	var err error
-	if answer.body, err = json.Marshal(r.body); err != nil {
+	if answer.Body, err = json.Marshal(r.body); err != nil {
 		return wire{}, fmt.Errorf("encode answer: %w", err)
 	}
 	return answer, nil
@@ -322,7 +322,7 @@ func (s *Server) encodeError(err error) (answer wire, code string) {
 	if err != nil {
 		s.log.Error("error was not encoded", "error", err)
 	}
-	return wire{status: e.Status, body: body}, e.Code
+	return wire{Status: e.Status, Body: body}, e.Code
 }
 
 var ocidInPath = regexp.MustCompile(`ocid1\.[^/]+`)

@@ -102,9 +102,9 @@ func (s *Server) listShapes(q *request) (response, error) {
 		}
 	}
 	var rows []row
-	for _, o := range s.shapes {
+	for n, o := range s.shapes {
 		if q.wants("shape", o.Shape.Shape) {
-			rows = append(rows, row{o.Shape, *o.Shape.Shape})
+			rows = append(rows, row{uint64(n), *o.Shape.Shape, o.Shape})
 		}
 	}
 	return page(q, rows)

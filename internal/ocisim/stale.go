@@ -64,20 +64,20 @@ func (l *staleReads) filter(q *request, list wire) (wire, error) {
 		return list, nil
 	}
 	var items []json.RawMessage
-	if json.Unmarshal(list.body, &items) == nil {
+	if json.Unmarshal(list.Body, &items) == nil {
 		var err error
-		list.body, err = json.Marshal(l.shown(items))
+		list.Body, err = json.Marshal(l.shown(items))
 		return list, err
 	}
 	var collection map[string]json.RawMessage
-	if json.Unmarshal(list.body, &collection) != nil || json.Unmarshal(collection["items"], &items) != nil {
+	if json.Unmarshal(list.Body, &collection) != nil || json.Unmarshal(collection["items"], &items) != nil {
 		return list, nil
 	}
 	var err error
 	if collection["items"], err = json.Marshal(l.shown(items)); err != nil {
 		return list, err
 	}
-	list.body, err = json.Marshal(collection)
+	list.Body, err = json.Marshal(collection)
 	return list, err
 }
 

@@ -34,12 +34,21 @@ const codeOutOfCapacity = "OutOfCapacity"
 // workRequest is the record of an asynchronous operation.
 type workRequest struct {
 	workrequests.WorkRequest
-	errors []workrequests.WorkRequestError
-	logs   []workrequests.WorkRequestLogEntry
+	record
+	Errors []workrequests.WorkRequestError
+	Logs   []workrequests.WorkRequestLogEntry
 }
 
 func (w *workRequest) compartment() string { return *w.CompartmentId }
 func (w *workRequest) gone() bool          { return false }
+
+func (w *workRequest) resourceIDs() []string {
+	ids := make([]string, len(w.Resources))
+	for n, r := range w.Resources {
+		ids[n] = *r.Identifier
+	}
+	return ids
+}
 
 // newWorkRequest accepts an operation on a resource.
 func (s *Server) newWorkRequest(operation, compartment, entity, id string, action workrequests.WorkRequestResourceActionTypeEnum) *workRequest {
@@ -52,7 +61,7 @@ func (s *Server) newWorkRequest(operation, compartment, entity, id string, actio
 	return w
 }
 
-// touch names one more resource of the operation.
+// touch names one more resource of the operation; the caller tells of the change.
 func (w *workRequest) touch(entity, id string, action workrequests.WorkRequestResourceActionTypeEnum) {
 	w.Resources = append(w.Resources, workrequests.WorkRequestResource{
 		ActionType: action, EntityType: &entity, Identifier: &id, EntityUri: ptr(v1 + "/" + entity + "/" + id)})
@@ -72,19 +81,21 @@ func (s *Server) progress(w *workRequest, done, of int) {
 	if of > 0 {
 		w.PercentComplete = ptr(100 * float32(done) / float32(of))
 	}
+	w.changed()
 }
 
 func (s *Server) logTo(w *workRequest, message string) {
-	w.logs = append(w.logs, workrequests.WorkRequestLogEntry{Message: &message, Timestamp: s.timestamp()})
+	w.Logs = append(w.Logs, workrequests.WorkRequestLogEntry{Message: &message, Timestamp: s.timestamp()})
+	w.changed()
 }
 
 // fault notes an error, once for each text, in the errors and in the logs, where Oracle's own scripts look.
 func (s *Server) fault(w *workRequest, code, message string) {
 	same := func(e workrequests.WorkRequestError) bool { return *e.Message == message }
-	if slices.ContainsFunc(w.errors, same) {
+	if slices.ContainsFunc(w.Errors, same) {
 		return
 	}
-	w.errors = append(w.errors, workrequests.WorkRequestError{Code: &code, Message: &message, Timestamp: s.timestamp()})
+	w.Errors = append(w.Errors, workrequests.WorkRequestError{Code: &code, Message: &message, Timestamp: s.timestamp()})
 	s.logTo(w, message)
 }
 
@@ -99,14 +110,15 @@ func (s *Server) finish(w *workRequest, status workrequests.WorkRequestStatusEnu
 		w.PercentComplete = ptr[float32](100)
 		s.logTo(w, *w.OperationType+" succeeded")
 	}
-	s.forget(workRequestKept, func() { s.store.workRequests.remove(*w.Id) })
+	w.changed()
+	w.forget(workRequestKept)
 }
 
 func (s *Server) succeed(w *workRequest) { s.finish(w, workrequests.WorkRequestStatusSucceeded) }
 
 // conclude ends an operation as failed where it has errors.
 func (s *Server) conclude(w *workRequest) {
-	if len(w.errors) > 0 {
+	if len(w.Errors) > 0 {
 		s.finish(w, workrequests.WorkRequestStatusFailed)
 		return
 	}
@@ -134,12 +146,11 @@ func (s *Server) listWorkRequests(q *request) (response, error) {
 		return response{}, err
 	}
 	var rows []row
-	for _, w := range s.store.workRequests.all() {
-		named := func(r workrequests.WorkRequestResource) bool { return q.wants("resourceId", r.Identifier) }
-		if w.compartment() != compartment || !slices.ContainsFunc(w.Resources, named) {
+	for _, w := range s.store.concerningOrAll(q.query.Get("resourceId")) {
+		if w.compartment() != compartment {
 			continue
 		}
-		rows = append(rows, row{item: workrequests.WorkRequestSummary{
+		rows = append(rows, row{at: w.position, item: workrequests.WorkRequestSummary{
 			OperationType: w.OperationType, Status: workrequests.WorkRequestSummaryStatusEnum(w.Status),
 			Id: w.Id, CompartmentId: w.CompartmentId, PercentComplete: w.PercentComplete,
 			TimeAccepted: w.TimeAccepted, TimeStarted: w.TimeStarted, TimeFinished: w.TimeFinished}})
@@ -152,7 +163,7 @@ func (s *Server) listWorkRequestErrors(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return page(q, rowsOf(w.errors))
+	return page(q, rowsOf(w.Errors))
 }
 
 func (s *Server) listWorkRequestLogs(q *request) (response, error) {
@@ -160,13 +171,13 @@ func (s *Server) listWorkRequestLogs(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return page(q, rowsOf(w.logs))
+	return page(q, rowsOf(w.Logs))
 }
 
 func rowsOf[T any](items []T) []row {
 	rows := make([]row, len(items))
 	for i, item := range items {
-		rows[i] = row{item: item}
+		rows[i] = row{at: uint64(i), item: item} // #nosec G115 -- an index
 	}
 	return rows
 }
