@@ -3,6 +3,7 @@
 package ocisim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -152,22 +153,25 @@ func oneOf[T ~string](field string, have T, choices ...T) error {
 	return fmt.Errorf("%s: %q is unknown; choose %s, or leave it out", field, have, strings.Join(names, ", "))
 }
 
-// Over puts a scenario on top of another one: what it says counts, what it does not say stays.
+// Over puts a scenario on top of another one: what it says counts, what it does not say stays. Its
+// faults come first.
 func (c Scenario) Over(base Scenario) Scenario {
-	over := func(base, top map[string]int) map[string]int {
-		merged := maps.Clone(base)
-		if merged == nil {
-			return maps.Clone(top)
-		}
-		maps.Copy(merged, top)
-		return merged
-	}
 	c.Capacity, c.Limits, c.Quotas = over(base.Capacity, c.Capacity), over(base.Limits, c.Limits), over(base.Quotas, c.Quotas)
-	if c.Shortage == "" {
-		c.Shortage = base.Shortage
-	}
+	c.TagDefaults = over(base.TagDefaults, c.TagDefaults)
+	c.Shortage = cmp.Or(c.Shortage, base.Shortage)
+	c.LaunchShortage = cmp.Or(c.LaunchShortage, base.LaunchShortage)
+	c.ReservationShortage = cmp.Or(c.ReservationShortage, base.ReservationShortage)
 	c.KeepVacancies = c.KeepVacancies || base.KeepVacancies
+	c.StaleReads = cmp.Or(c.StaleReads, base.StaleReads)
+	c.Nodes, c.Faults = slices.Concat(c.Nodes, base.Nodes), slices.Concat(c.Faults, base.Faults)
 	return c
+}
+
+func over[V any](base, top map[string]V) map[string]V {
+	merged := map[string]V{}
+	maps.Copy(merged, base)
+	maps.Copy(merged, top)
+	return merged
 }
 
 // SetScenario replaces the scenario of a running region, with the counts of all faults at zero.
