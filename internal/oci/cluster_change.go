@@ -19,8 +19,12 @@ var ErrGone = errors.New("the cluster does not exist")
 // what then exists is in the operation's Cluster, to be recorded before [Operation.Wait].
 //
 // When OCI refuses the cluster, the configuration is taken away again; if even that fails, the cluster
-// that is returned beside the error names it.
+// that is returned beside the error names it. When there is such a cluster already, it gives an
+// [OrphanError].
 func (s *Clusters) Create(ctx context.Context, spec Spec) (*Operation, Cluster, error) {
+	if err := s.sweep(ctx, spec); err != nil {
+		return nil, Cluster{}, err
+	}
 	spec.Token = uuid.NewString()
 	configurationID, err := s.createConfiguration(ctx, spec)
 	if err != nil {
@@ -62,10 +66,14 @@ func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID s
 }
 
 func (i Interconnect) noun() string {
-	if i == ClusterNetwork {
+	switch i {
+	case ClusterNetwork:
 		return "cluster network"
+	case ComputeCluster:
+		return "compute cluster"
+	default:
+		return "instance pool"
 	}
-	return "instance pool"
 }
 
 // Afterwards is the context for what must still be done when an operation ends early.
@@ -169,9 +177,9 @@ func (s *Clusters) send(ctx context.Context, target Cluster) error {
 }
 
 // settle waits until a cluster that is still moving can be changed. One that cannot get its nodes never
-// stops moving, but may well be made smaller.
+// stops moving, but may well be made smaller. A compute cluster can be changed at any time.
 func (s *Clusters) settle(ctx context.Context, c Cluster) (Cluster, error) {
-	if c.State == running {
+	if c.State == running || c.Interconnect == ComputeCluster {
 		return c, nil
 	}
 	moving := &Operation{clusters: s, cluster: c, step: step{size: c.Size, grows: true}}

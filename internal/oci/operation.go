@@ -15,6 +15,7 @@ type Operation struct {
 	cluster  Cluster // as it shall be in the end
 	change   Change  // names the nodes that go
 	step     step
+	singles  singles
 	// obsolete configurations go when nothing uses them any more.
 	obsolete []string
 }
@@ -68,7 +69,11 @@ func (o *Operation) reach(ctx context.Context, watch *watch, last *Cluster) ([]N
 			return false, err
 		}
 		now.Launch = o.cluster.Launch
+		now.Placement.SubnetID = o.cluster.Placement.SubnetID // A compute cluster does not tell it.
 		*last = now
+		if err := o.advance(ctx, now); err != nil {
+			return false, err
+		}
 		seen := Progress{Cluster: now}
 		done := false
 		if members, done, err = o.reached(ctx, &seen); done || err != nil {
@@ -173,7 +178,7 @@ func (o *Operation) verdict(ctx context.Context, seen Progress, members []Node, 
 		return o.failure(ctx, now, fmt.Sprintf("The %s is being terminated by OCI or by somebody else.", name))
 	case now.State == stopped && late:
 		return o.failure(ctx, now, fmt.Sprintf("The %s is stopped. Start its instance pool, then apply again.", name))
-	case !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
+	case o.fellShort(now), !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
 		return o.failure(ctx, now, fmt.Sprintf("The %s has %d of %d nodes, and OCI launches no more.", name, now.CurrentSize, o.step.size))
 	case idle && !o.asked(now):
 		return o.failure(ctx, now, fmt.Sprintf("Somebody else has changed the %s meanwhile: its size is %d, not %d, or it has another instance configuration. "+

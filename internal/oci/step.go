@@ -54,7 +54,7 @@ func (o *Operation) configure(ctx context.Context, current, target Cluster, rela
 	o.step.grows = target.Size > current.CurrentSize
 	if relaunch {
 		want := o.change.Want
-		want.Token = current.Token
+		want.Interconnect, want.Placement, want.Token = current.Interconnect, current.Placement, current.Token
 		id, err := s.createConfiguration(ctx, want)
 		if err != nil {
 			return err
