@@ -17,20 +17,23 @@ import (
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
 // controlRequest is one request on the control socket. Exec brings three file descriptors.
 type controlRequest struct {
-	Operation string   `json:"operation"`
-	Host      string   `json:"host,omitempty"`
-	Argv      []string `json:"argv,omitempty"`
+	Operation string           `json:"operation"`
+	Host      string           `json:"host,omitempty"`
+	Argv      []string         `json:"argv,omitempty"`
+	Scenario  *ocisim.Scenario `json:"scenario,omitempty"`
 }
 
 // Operations on the control socket.
 const (
-	operationStatus = "status"
-	operationExec   = "exec"
-	operationStop   = "stop"
+	operationStatus   = "status"
+	operationExec     = "exec"
+	operationScenario = "scenario"
+	operationStop     = "stop"
 )
 
 // serveControl answers the owner of the state directory.
@@ -68,6 +71,8 @@ func (d *daemon) control(ctx context.Context, conn *net.UnixConn) error {
 		return json.NewEncoder(conn).Encode(d.status())
 	case operationExec:
 		return json.NewEncoder(conn).Encode(d.exec(ctx, conn, request, files))
+	case operationScenario:
+		return json.NewEncoder(conn).Encode(d.setScenario(request.Scenario))
 	case operationStop:
 		d.stop()
 		return nil
@@ -94,10 +99,25 @@ func (d *daemon) exec(ctx context.Context, conn net.Conn, request controlRequest
 	return reply
 }
 
+// scenarioReply says why a scenario was refused.
+type scenarioReply struct {
+	Error string `json:"error"`
+}
+
+func (d *daemon) setScenario(c *ocisim.Scenario) scenarioReply {
+	if c == nil {
+		return scenarioReply{"the request has no scenario"}
+	}
+	if err := d.region.SetScenario(c.Over(d.cfg.scarcity())); err != nil {
+		return scenarioReply{err.Error()}
+	}
+	return scenarioReply{}
+}
+
 func (d *daemon) status() Status {
 	stats := d.region.Stats()
 	status := Status{
-		Requests: stats.Requests, Refused: stats.Refused, Unknown: stats.Unknown,
+		Requests: stats.Requests, Refused: stats.Refused, Operations: stats.Operations, Faults: stats.Faults, Unknown: stats.Unknown,
 		InstanceConfigurations: stats.InstanceConfigurations, ClusterNetworks: stats.ClusterNetworks,
 		InstancePools: stats.InstancePools, Instances: stats.Instances, InstanceList: []InstanceStatus{}, Hosts: []string{},
 	}
@@ -128,20 +148,41 @@ func Open(dir string) (*Lab, error) {
 // Status asks the lab how it is.
 func (l *Lab) Status(ctx context.Context) (Status, error) {
 	var status Status
+	if err := l.ask(ctx, controlRequest{Operation: operationStatus}, &status); err != nil {
+		return Status{}, fmt.Errorf("ask the lab for its status: %w", err)
+	}
+	return status, nil
+}
+
+// SetScenario replaces what is scarce and what goes wrong in the lab; the zero scenario ends it. The
+// capacity, shortage and vacancies that the lab was started with stay below it.
+func (l *Lab) SetScenario(ctx context.Context, c ocisim.Scenario) error {
+	var reply scenarioReply
+	if err := l.ask(ctx, controlRequest{Operation: operationScenario, Scenario: &c}, &reply); err != nil {
+		return fmt.Errorf("set the lab's scenario: %w", err)
+	}
+	if reply.Error != "" {
+		return errors.New(reply.Error)
+	}
+	return nil
+}
+
+// ask sends one request and reads its answer.
+func (l *Lab) ask(ctx context.Context, request controlRequest, answer any) error {
 	conn, err := l.connect(ctx)
 	if err != nil {
-		return status, err
+		return err
 	}
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	if err := hostinit.WriteWithFiles(conn, controlRequest{Operation: operationStatus}); err != nil {
-		return status, err
+	if err := hostinit.WriteWithFiles(conn, request); err != nil {
+		return err
 	}
-	if err := json.NewDecoder(conn).Decode(&status); err != nil {
-		return status, fmt.Errorf("ask the lab for its status: %w", errors.Join(err, ctx.Err()))
+	if err := json.NewDecoder(conn).Decode(answer); err != nil {
+		return errors.Join(err, ctx.Err())
 	}
-	return status, nil
+	return nil
 }
 
 // ExitError says that a command ran on a host and ended with a status that is not 0.

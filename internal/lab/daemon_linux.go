@@ -227,8 +227,10 @@ func (d *daemon) startAPI(ctx context.Context) error {
 		Images: []ocisim.Image{{
 			ID: info.ImageID, DisplayName: "ocihpc-lab-gpu", OperatingSystem: "Linux", OperatingSystemVersion: "lab",
 		}},
-		Scenario: ocisim.Scenario{Capacity: d.cfg.Capacity, Shortage: d.cfg.Shortage, KeepVacancies: d.cfg.KeepVacancies},
-		TimeScale: d.cfg.TimeScale, Logger: d.log,
+		Scenario: d.cfg.Scenario.Over(d.cfg.scarcity()), TimeScale: d.cfg.TimeScale, Logger: d.log,
+	}
+	if cfg.OnRequest, err = openRequestLog(fmt.Sprintf("/proc/self/fd/%d", dirFD)); err != nil {
+		return err
 	}
 	if d.hosts != nil {
 		cfg.Hosts = d.hosts
@@ -240,9 +242,9 @@ func (d *daemon) startAPI(ctx context.Context) error {
 }
 
 func (d *daemon) serveAPI(ctx context.Context) error {
-	certificate, err := tls.X509KeyPair(d.cfg.Certificate.CertificatePEM, d.cfg.Certificate.KeyPEM)
+	authority, err := d.cfg.Authority.parse()
 	if err != nil {
-		return fmt.Errorf("read the endpoint's certificate: %w", err)
+		return err
 	}
 	plain, err := net.FileListener(os.NewFile(httpFD, "http"))
 	if err != nil {
@@ -252,12 +254,14 @@ func (d *daemon) serveAPI(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("take over the https port: %w", err)
 	}
+	proxy := newProxy(d.region, authority, d.log)
 	server := &http.Server{
-		Handler: d.region, ReadHeaderTimeout: 30 * time.Second, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		Handler: proxy, ReadHeaderTimeout: 30 * time.Second, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		TLSConfig: &tls.Config{GetCertificate: authority.endpoint, MinVersion: tls.VersionTLS12},
 	}
 	go func() { _ = server.Serve(plain) }()                // They end by being closed.
 	go func() { _ = server.ServeTLS(encrypted, "", "") }() //
+	go func() { _ = server.Serve(proxy.tunnels) }()        //
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	return nil
 }

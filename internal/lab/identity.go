@@ -61,57 +61,40 @@ func writeAPIKey(info *Info) (*rsa.PublicKey, error) {
 	return &key.PublicKey, errors.Join(writeFile(info.KeyFile, keyPEM), writeFile(info.ConfigFile, []byte(config)))
 }
 
-// serverCertificate is what the https endpoint shows.
-type serverCertificate struct {
+// authorityPEM is the lab's certificate authority on its way to the daemon. The key is in no file.
+type authorityPEM struct {
 	CertificatePEM []byte `json:"certificate_pem"`
 	KeyPEM         []byte `json:"key_pem"`
 }
 
-// writeCA makes a certificate authority for this lab alone and the endpoint's certificate. Only the
-// authority's certificate is kept; its key is forgotten.
-func writeCA(info *Info) (serverCertificate, error) {
+// writeCA makes a certificate authority for this lab alone. It can vouch for nothing but this machine and
+// Oracle's domain, so that trusting it endangers no other connection.
+func writeCA(info *Info) (authorityPEM, error) {
 	now := time.Now()
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ocihpc-lab CA"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		PermittedDNSDomainsCritical: true, PermittedDNSDomains: []string{"localhost", oracleDomain},
+		PermittedIPRanges: []*net.IPNet{
+			{IP: net.IPv4(127, 0, 0, 1).To4(), Mask: net.CIDRMask(32, 32)}, {IP: net.IPv6loopback, Mask: net.CIDRMask(128, 128)},
+		},
 	}
-	server := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "ocihpc-lab"},
-		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-	}
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return serverCertificate{}, fmt.Errorf("make the CA's key: %w", err)
+		return authorityPEM{}, fmt.Errorf("make the CA's key: %w", err)
 	}
-	serverKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	der, err := x509.CreateCertificate(rand.Reader, ca, ca, key.Public(), key)
 	if err != nil {
-		return serverCertificate{}, fmt.Errorf("make the endpoint's key: %w", err)
+		return authorityPEM{}, fmt.Errorf("sign the CA's certificate: %w", err)
 	}
-	caPEM, err := sign(ca, ca, caKey.Public(), caKey)
+	keyPEM, err := encodeKey(key)
 	if err != nil {
-		return serverCertificate{}, err
+		return authorityPEM{}, err
 	}
-	serverPEM, err := sign(server, ca, serverKey.Public(), caKey)
-	if err != nil {
-		return serverCertificate{}, err
-	}
-	keyPEM, err := encodeKey(serverKey)
-	if err != nil {
-		return serverCertificate{}, err
-	}
+	certificatePEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	info.CAFile = filepath.Join(info.Dir, caFile)
-	return serverCertificate{serverPEM, keyPEM}, writeFile(info.CAFile, caPEM)
-}
-
-func sign(template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) ([]byte, error) {
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
-	if err != nil {
-		return nil, fmt.Errorf("sign a certificate: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+	return authorityPEM{certificatePEM, keyPEM}, writeFile(info.CAFile, certificatePEM)
 }
 
 func encodeKey(key crypto.Signer) ([]byte, error) {

@@ -81,6 +81,7 @@ const (
 	infoFile    = "info.json"
 	envFile     = "env"
 	logFile     = "lab.log"
+	requestFile = "requests.log"
 	controlFile = "control.sock"
 	apiKeyFile  = "api_key.pem" // #nosec G101 -- a name
 	configFile  = "config"

@@ -57,6 +57,8 @@ type Config struct {
 	Shortage ocisim.Shortage `json:"shortage"`
 	// KeepVacancies as in [ocisim.Config].
 	KeepVacancies bool `json:"keep_vacancies"`
+	// Scenario says what else is scarce and what goes wrong. It counts over the three above.
+	Scenario ocisim.Scenario `json:"scenario"`
 	// Ports on 127.0.0.1; 0 means a free one.
 	HTTPPort    int `json:"http_port"`
 	HTTPSPort   int `json:"https_port"`
@@ -67,6 +69,9 @@ type Config struct {
 type Status struct {
 	Requests int `json:"requests"`
 	Refused  int `json:"refused"` // answered 401
+	// Operations counts the requests by operation, and Faults those that the scenario interfered with.
+	Operations map[string]int `json:"operations"`
+	Faults     map[string]int `json:"faults"`
 	// Unknown counts what the lab does not simulate (answered 501), by operation.
 	Unknown                map[string]int `json:"unknown_requests"`
 	InstanceConfigurations int            `json:"instance_configurations"`

@@ -23,6 +23,7 @@ import (
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
 // Lab is a running lab.
@@ -47,13 +48,18 @@ const (
 // its next word is true: then the lab is detached.
 type daemonConfig struct {
 	Config
-	Info           Info              `json:"info"`
-	Temporary      bool              `json:"temporary"` // the state directory goes with the lab
-	APIKey         []byte            `json:"api_key"`   // public, PKIX
-	Certificate    serverCertificate `json:"certificate"`
-	BastionHostKey []byte            `json:"bastion_host_key"` // private, PEM
-	UserNamespace  bool              `json:"user_namespace"`
-	NVIDIADevices  []string          `json:"nvidia_devices"`
+	Info           Info         `json:"info"`
+	Temporary      bool         `json:"temporary"` // the state directory goes with the lab
+	APIKey         []byte       `json:"api_key"`   // public, PKIX
+	Authority      authorityPEM `json:"authority"`
+	BastionHostKey []byte       `json:"bastion_host_key"` // private, PEM
+	UserNamespace  bool         `json:"user_namespace"`
+	NVIDIADevices  []string     `json:"nvidia_devices"`
+}
+
+// scarcity is what the lab is started with below any scenario.
+func (c Config) scarcity() ocisim.Scenario {
+	return ocisim.Scenario{Capacity: c.Capacity, Shortage: c.Shortage, KeepVacancies: c.KeepVacancies}
 }
 
 // Start starts a lab and returns when its API and its bastion answer; ctx bounds the start, not the lab.
@@ -266,7 +272,7 @@ func describe(ctx context.Context, cfg Config, s *sockets) (daemonConfig, error)
 	if daemon.APIKey, err = x509.MarshalPKIXPublicKey(apiKey); err != nil {
 		return daemon, fmt.Errorf("encode the API key: %w", err)
 	}
-	if daemon.Certificate, err = writeCA(&info); err != nil {
+	if daemon.Authority, err = writeCA(&info); err != nil {
 		return daemon, err
 	}
 	userKey, err := labhost.NewKey()

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
 // Lab is a running lab; there is none on this system.
@@ -25,6 +27,9 @@ func Open(string) (*Lab, error) { return nil, errSystem }
 
 // Status fails with [ErrUnsupported] on this system.
 func (*Lab) Status(context.Context) (Status, error) { return Status{}, errSystem }
+
+// SetScenario fails with [ErrUnsupported] on this system.
+func (*Lab) SetScenario(context.Context, ocisim.Scenario) error { return errSystem }
 
 // Exec fails with [ErrUnsupported] on this system.
 func (*Lab) Exec(context.Context, string, ...string) ([]byte, error) { return nil, errSystem }

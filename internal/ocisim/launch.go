@@ -314,6 +314,7 @@ func (s *Server) launchSingle(q *request, d core.LaunchInstanceDetails) (respons
 	}
 	if !hasHost {
 		i.Fault = fmt.Sprintf("(500, InternalError, false) Out of host capacity. (opc-request-id: %s)", requestID(q.Request))
+		i.changed()
 	}
 	w := s.newWorkRequest(opLaunchInstance, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeCreated)
 	s.boot(i, w)

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
+)
+
+// openRequestLog makes the log of a lab's requests, one JSON object a line, readable by its owner alone.
+func openRequestLog(dir string) (func(ocisim.RequestRecord), error) {
+	path := filepath.Join(dir, requestFile)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600) // #nosec G304 -- the lab's own
+	if err != nil {
+		return nil, fmt.Errorf("open the log of requests: %w", err)
+	}
+	var lock sync.Mutex
+	encoder := json.NewEncoder(file)
+	encoder.SetEscapeHTML(false)
+	return func(r ocisim.RequestRecord) {
+		lock.Lock()
+		defer lock.Unlock()
+		_ = encoder.Encode(r) // A full disk must not stop the region.
+	}, nil
+}
+
+// followInterval is how often a log is looked at that is followed.
+const followInterval = 200 * time.Millisecond
+
+// Requests reads the log of the lab that has, or had, a state directory, oldest first. With follow it
+// waits for more until ctx ends. It fails with [ErrNotRunning] where no lab has been.
+func Requests(ctx context.Context, dir string, follow bool) iter.Seq2[ocisim.RequestRecord, error] {
+	return func(yield func(ocisim.RequestRecord, error) bool) {
+		file, err := os.Open(filepath.Join(dir, requestFile)) // #nosec G304 -- the caller's directory
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w in %s", ErrNotRunning, dir)
+		}
+		if err != nil {
+			yield(ocisim.RequestRecord{}, err)
+			return
+		}
+		defer func() { _ = file.Close() }()
+		lines := bufio.NewReader(file)
+		var line []byte // what has been written of it
+		for {
+			part, err := lines.ReadBytes('\n')
+			line = append(line, part...)
+			if errors.Is(err, io.EOF) && follow && wait(ctx, followInterval) {
+				continue
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			var record ocisim.RequestRecord
+			if err == nil {
+				err = json.Unmarshal(bytes.TrimSpace(line), &record)
+			}
+			if err != nil {
+				yield(ocisim.RequestRecord{}, fmt.Errorf("read the log of requests: %w", err))
+				return
+			}
+			if line = line[:0]; !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
+
+// wait says false when ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
