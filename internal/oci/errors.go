@@ -45,13 +45,8 @@ func KindOf(err error) Kind {
 	if errors.As(err, &failure) {
 		return failure.kind()
 	}
-	switch {
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return Interrupted
-	case errors.Is(err, ErrGone):
-		return NotFound
-	case errors.Is(err, errNotEmpty):
-		return Conflict
 	}
 	if service, ok := serviceError(err); ok {
 		return kindOfAnswer(service.GetHTTPStatusCode(), service.GetCode(), service.GetMessage())

@@ -4,7 +4,6 @@ package oci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -16,8 +15,6 @@ type FailureError struct {
 	Cluster Cluster
 	// WorkRequests that failed or reported errors.
 	WorkRequests []WorkRequest
-	// Refusals are the reasons why single nodes are missing.
-	Refusals []Refusal
 }
 
 // Ended says that OCI itself has terminated the cluster.
@@ -30,10 +27,7 @@ func (e *FailureError) Error() string {
 	for _, w := range e.WorkRequests {
 		text.WriteString("\n\n" + w.String())
 	}
-	for _, r := range e.Refusals {
-		text.WriteString("\n\n" + r.String())
-	}
-	if len(e.WorkRequests)+len(e.Refusals) == 0 {
+	if len(e.WorkRequests) == 0 {
 		text.WriteString("\n\nNo work request says why.")
 	}
 	return text.String()
@@ -45,11 +39,6 @@ func (e *FailureError) kind() Kind {
 			return kind
 		}
 	}
-	for _, r := range e.Refusals {
-		if r.Kind != Other {
-			return r.Kind
-		}
-	}
 	return Other
 }
 
@@ -57,9 +46,7 @@ func (e *FailureError) kind() Kind {
 func (o *Operation) failure(ctx context.Context, now Cluster, what string) error {
 	failure := &FailureError{What: what, Cluster: now}
 	requests, err := o.clusters.workRequests(ctx, now, o.step.earlier)
-	refusals, nodesErr := o.refusals(ctx)
-	failure.Refusals = refusals
-	if err = errors.Join(err, nodesErr); err != nil {
+	if err != nil {
 		failure.What += fmt.Sprintf("\n\nWhy cannot be said: %v", err)
 	}
 	for _, w := range requests {

@@ -15,7 +15,7 @@ type Operation struct {
 	cluster  Cluster // as it shall be in the end
 	change   Change  // names the nodes that go
 	step     step
-	singles  singles
+	rolling  rolling
 	// obsolete configurations go when nothing uses them any more.
 	obsolete []string
 }
@@ -45,11 +45,14 @@ func (o *Operation) Wait(ctx context.Context, report func(Progress)) (Cluster, e
 	for {
 		members, err := o.reach(ctx, watch, &last)
 		if err != nil {
-			return last, fmt.Errorf("wait for the %s: %w", last.Interconnect.noun(), err)
+			return last, o.stopped(ctx, last, fmt.Errorf("wait for the %s: %w", last.Interconnect.noun(), err))
 		}
 		begun, err := o.next(ctx, last, members)
-		if err != nil || !begun {
-			return last, err
+		if err != nil {
+			return last, o.stopped(ctx, last, err)
+		}
+		if !begun {
+			return last, nil
 		}
 		watch.expect()
 	}
@@ -69,15 +72,15 @@ func (o *Operation) reach(ctx context.Context, watch *watch, last *Cluster) ([]N
 			return false, err
 		}
 		now.Launch = o.cluster.Launch
-		now.Placement.SubnetID = o.cluster.Placement.SubnetID // A compute cluster does not tell it.
 		*last = now
-		if err := o.advance(ctx, now); err != nil {
+		seen := Progress{Cluster: now, Replaced: o.rolling.replaced, Stale: o.rolling.stale}
+		var done bool
+		if members, done, err = o.reached(ctx, &seen); err != nil {
 			return false, err
 		}
-		seen := Progress{Cluster: now}
-		done := false
-		if members, done, err = o.reached(ctx, &seen); done || err != nil {
-			return done, err
+		if done {
+			watch.see(ctx, seen)
+			return true, nil
 		}
 		failed, err := o.look(ctx, &seen)
 		if err != nil {
@@ -178,7 +181,7 @@ func (o *Operation) verdict(ctx context.Context, seen Progress, members []Node, 
 		return o.failure(ctx, now, fmt.Sprintf("The %s is being terminated by OCI or by somebody else.", name))
 	case now.State == stopped && late:
 		return o.failure(ctx, now, fmt.Sprintf("The %s is stopped. Start its instance pool, then apply again.", name))
-	case o.fellShort(now), !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
+	case !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
 		return o.failure(ctx, now, fmt.Sprintf("The %s has %d of %d nodes, and OCI launches no more.", name, now.CurrentSize, o.step.size))
 	case idle && !o.asked(now):
 		return o.failure(ctx, now, fmt.Sprintf("Somebody else has changed the %s meanwhile: its size is %d, not %d, or it has another instance configuration. "+

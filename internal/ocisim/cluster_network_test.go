@@ -282,9 +282,7 @@ func TestClusterNetworkList(t *testing.T) {
 func TestClusterNetworkValidation(t *testing.T) {
 	t.Parallel()
 	r := newRegion(t, nil)
-	vmLaunch := launchDetails(vmShape)
-	vmLaunch.PlatformConfig = nil
-	gpu, vm := r.configure(t, launchDetails(gpuShape)), r.configure(t, vmLaunch)
+	gpu, vm := r.configure(t, launchDetails(gpuShape)), r.configure(t, launchDetails(vmShape))
 	for name, c := range map[string]struct {
 		change func(*core.CreateClusterNetworkDetails)
 		status int

@@ -37,10 +37,7 @@ type Scenario struct {
 	// TagDefaults are defined tags, by namespace and key, that everything gets when it is created, unless
 	// the request sets them. "${oci.datetime}" in a value stands for the time.
 	TagDefaults map[string]map[string]string `yaml:"tag_defaults"`
-	// TagNamespaces are the keys of defined tags that can be set, by namespace, beside those of Oracle-Tags
-	// and of TagDefaults. Other defined tags are refused.
-	TagNamespaces map[string][]string `yaml:"tag_namespaces"`
-	StaleReads    StaleReads          `yaml:"stale_reads"`
+	StaleReads  StaleReads                   `yaml:"stale_reads"`
 	// Nodes are faults of instances and their hosts. The first that is due applies.
 	Nodes []NodeFault `yaml:"nodes"`
 	// Faults are faults of requests. The first that is due applies.
@@ -220,9 +217,9 @@ func countIn(instances []*instance, compartment string) int {
 	return n
 }
 
-// hasHost says whether there is a host for a launch.
-func (s *Server) hasHost(p placed) bool {
-	free, limited := s.freeFor(p)
+// hasHost says whether one more instance of a shape fits.
+func (s *Server) hasHost(name string) bool {
+	free, limited := s.freeHosts(name)
 	return !limited || free > 0
 }
 

@@ -20,19 +20,13 @@ const (
 	opLaunchInstance   = "LaunchInstance"
 	opTerminate        = "TerminateInstance"
 	opUpdateInstance   = "UpdateInstance"
-
-	opCreateReservation = "CreateComputeCapacityReservation"
-	opUpdateReservation = "UpdateComputeCapacityReservation"
-	opDeleteReservation = "DeleteComputeCapacityReservation"
-	opMoveReservation   = "ChangeComputeCapacityReservationCompartment"
 )
 
 // Entity types in work requests, with the path of their resources.
 const (
-	entityNetwork     = "clusterNetworks"
-	entityPool        = "instancePools"
-	entityInstance    = "instances"
-	entityReservation = "computeCapacityReservations"
+	entityNetwork  = "clusterNetworks"
+	entityPool     = "instancePools"
+	entityInstance = "instances"
 )
 
 const codeOutOfCapacity = "OutOfCapacity"
