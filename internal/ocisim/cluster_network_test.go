@@ -282,7 +282,9 @@ func TestClusterNetworkList(t *testing.T) {
 func TestClusterNetworkValidation(t *testing.T) {
 	t.Parallel()
 	r := newRegion(t, nil)
-	gpu, vm := r.configure(t, launchDetails(gpuShape)), r.configure(t, launchDetails(vmShape))
+	vmLaunch := launchDetails(vmShape)
+	vmLaunch.PlatformConfig = nil
+	gpu, vm := r.configure(t, launchDetails(gpuShape)), r.configure(t, vmLaunch)
 	for name, c := range map[string]struct {
 		change func(*core.CreateClusterNetworkDetails)
 		status int

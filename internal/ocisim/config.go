@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"time"
 )
 
 // Config describes a simulated region. Empty OCIDs are generated.
@@ -73,6 +74,8 @@ type Image struct {
 	DisplayName            string
 	OperatingSystem        string
 	OperatingSystemVersion string
+	TimeCreated            time.Time // zero means the start of the region
+	Shapes                 []string  // that it can boot; empty means all
 }
 
 func (c *Config) check() error {

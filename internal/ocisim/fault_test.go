@@ -198,7 +198,7 @@ func TestNodeFaults(t *testing.T) {
 		t.Errorf("the work request says %v", faults)
 	}
 	d.DisplayName, d.Shape = common.String("gpu"), common.String(gpuShape)
-	d.ShapeConfig = nil
+	d.ShapeConfig, d.PlatformConfig = nil, nil
 	r.awaitInstance(t, r.launch(t, d).Id, core.InstanceLifecycleStateRunning)
 	effects := map[string]ocisim.NodeEffect{}
 	for _, h := range hosts.running() {

@@ -72,14 +72,11 @@ func (s *Server) listInstances(q *request) (response, error) {
 	if _, err := q.enum("lifecycleState", core.GetInstanceLifecycleStateEnumStringValues()); err != nil {
 		return response{}, err
 	}
-	if q.query.Get("capacityReservationId") != "" {
-		return response{}, notSimulated("ListInstances with capacityReservationId")
-	}
 	var rows []row
 	for _, i := range s.store.instances.all() {
 		if i.compartment() == compartment && q.wants("availabilityDomain", i.AvailabilityDomain) &&
 			q.wants("displayName", i.DisplayName) && q.wants("lifecycleState", ptr(string(i.LifecycleState))) &&
-			q.wants("computeClusterId", &i.ComputeClusterID) {
+			q.wants("computeClusterId", &i.ComputeClusterID) && q.wants("capacityReservationId", i.CapacityReservationId) {
 			rows = append(rows, row{i.position, *i.DisplayName, &i.Instance})
 		}
 	}

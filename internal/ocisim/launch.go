@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -39,6 +40,11 @@ func (s *Server) place(sees viewer, d core.LaunchInstanceDetails) (placed, error
 		}
 		return p, invalid("shape", "%q is not offered in %s", *d.Shape, *d.AvailabilityDomain)
 	}
+	if d.CapacityReservationId != nil {
+		if err := s.placeInReservation(sees, p); err != nil {
+			return p, err
+		}
+	}
 	if d.ComputeClusterId != nil {
 		if err := s.placeInCluster(sees, d, p.shape); err != nil {
 			return p, err
@@ -50,7 +56,14 @@ func (s *Server) place(sees viewer, d core.LaunchInstanceDetails) (placed, error
 	if p.image == nil {
 		return p, missing("sourceDetails.imageId")
 	}
-	if _, err := find(sees, s.store.images, *p.image); err != nil {
+	image, err := find(sees, s.store.images, *p.image)
+	if err != nil {
+		return p, err
+	}
+	if !image.boots(*p.shape.Shape.Shape) {
+		return p, &apiError{http.StatusBadRequest, "InvalidParameter", fmt.Sprintf("Shape %s is not valid for image %s.", *d.Shape, *p.image)}
+	}
+	if err := checkPlatform(d.PlatformConfig, p.shape.PlatformConfigOptions); err != nil {
 		return p, err
 	}
 	set(&p.vnic.HostnameLabel, d.HostnameLabel)
@@ -60,7 +73,6 @@ func (s *Server) place(sees viewer, d core.LaunchInstanceDetails) (placed, error
 	if p.vnic.SubnetId == nil {
 		return p, missing("createVnicDetails.subnetId")
 	}
-	var err error
 	if p.subnet, err = find(sees, s.store.subnets, *p.vnic.SubnetId); err != nil {
 		return p, err
 	}
@@ -87,7 +99,6 @@ func checkPublicIP(d core.CreateVnicDetails, n *subnet) error {
 func checkSimulated(d core.LaunchInstanceDetails) error {
 	source, viaImage := d.SourceDetails.(core.InstanceSourceViaImageDetails)
 	for field, used := range map[string]bool{
-		"capacityReservationId":                          d.CapacityReservationId != nil,
 		"clusterPlacementGroupId":                        d.ClusterPlacementGroupId != nil,
 		"dedicatedVmHostId":                              d.DedicatedVmHostId != nil,
 		"launchVolumeAttachments":                        len(d.LaunchVolumeAttachments) > 0,
@@ -105,14 +116,13 @@ func checkSimulated(d core.LaunchInstanceDetails) error {
 
 // launch makes an instance of a placed launch. The host is booted by [Server.boot].
 func (s *Server) launch(p placed) (*instance, error) {
-	asked, err := convert[core.Instance](p.LaunchInstanceDetails)
+	asked, err := newInstance(p)
 	if err != nil {
 		return nil, fmt.Errorf("make instance of launch details: %w", err)
 	}
 	i := &instance{Instance: asked, ComputeClusterID: value(p.ComputeClusterId)}
 	i.Id, i.Region, i.TimeCreated = ptr(s.names.ocid("instance")), &s.cfg.Region, s.timestamp()
 	i.LifecycleState, i.ImageId, i.ShapeConfig = core.InstanceLifecycleStateProvisioning, p.image, shapeConfig(p)
-	i.LaunchMode = core.InstanceLaunchModeNative
 	if i.DisplayName == nil {
 		i.DisplayName = ptr("instance" + s.defaultSuffix())
 	}
@@ -153,7 +163,15 @@ func (s *Server) emptiestFaultDomain(ad string, of []string) string {
 	return slices.MinFunc(of, func(a, b string) int { return count(a) - count(b) })
 }
 
-// freeHosts of a shape, without those reserved for cluster networks; limited is false where there is no end.
+// freeFor counts the hosts that launches of this kind can have; limited is false where there is no end.
+func (s *Server) freeFor(p placed) (free int, limited bool) {
+	if p.CapacityReservationId != nil {
+		return s.freeInReservation(p), true
+	}
+	return s.freeHosts(*p.shape.Shape.Shape)
+}
+
+// freeHosts of a shape, without those reserved; limited is false where there is no end.
 func (s *Server) freeHosts(name string) (free int, limited bool) {
 	free, limited = s.cfg.Capacity[name]
 	if !limited {
@@ -165,7 +183,7 @@ func (s *Server) freeHosts(name string) (free int, limited bool) {
 			free -= p.Reserved
 		}
 	}
-	return free, true
+	return free - s.heldHosts(name), true
 }
 
 // boot brings a launched instance up, in a job of its own.
@@ -286,7 +304,7 @@ func (s *Server) launchSingle(q *request, d core.LaunchInstanceDetails) (respons
 	if err := s.admit(value(d.CompartmentId), *p.shape.Shape.Shape); err != nil {
 		return response{}, err
 	}
-	hasHost := s.hasHost(*p.shape.Shape.Shape)
+	hasHost := s.hasHost(p)
 	if !hasHost && s.cfg.LaunchShortage == LaunchRefused {
 		return response{}, outOfHostCapacity()
 	}

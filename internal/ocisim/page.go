@@ -29,6 +29,11 @@ func page(q *request, rows []row) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
+	return cut(q, rows, before)
+}
+
+// cut gives the part of rows in some order that was asked for.
+func cut(q *request, rows []row, before func(a, b row) int) (response, error) {
 	limit, after, err := window(q)
 	if err != nil {
 		return response{}, err

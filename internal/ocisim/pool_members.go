@@ -48,7 +48,7 @@ func (s *Server) launchMember(p *pool) (*instance, error) {
 	if err := s.admit(p.compartment(), p.Shape); err != nil {
 		return nil, err
 	}
-	if p.Reserved == 0 && !s.hasHost(p.Shape) {
+	if p.Reserved == 0 && !s.hasHost(launch) {
 		return nil, outOfHostCapacity()
 	}
 	p.Launches++

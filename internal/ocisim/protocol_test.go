@@ -184,13 +184,14 @@ func TestHeaders(t *testing.T) {
 func TestNotSimulated(t *testing.T) {
 	t.Parallel()
 	r := newRegion(t, nil)
-	_, err := r.management.SoftresetInstancePool(t.Context(), core.SoftresetInstancePoolRequest{InstancePoolId: common.String("ocid1.instancepool.oc1..x")})
+	_, err := r.compute.GetComputeGpuMemoryFabric(t.Context(), core.GetComputeGpuMemoryFabricRequest{
+		ComputeGpuMemoryFabricId: common.String("ocid1.computegpumemoryfabric.oc1..x")})
 	wantError(t, err, 501, "MethodNotImplemented")
-	_, err = r.compute.ListComputeCapacityTopologies(t.Context(), core.ListComputeCapacityTopologiesRequest{CompartmentId: common.String(compartmentID)})
+	_, err = r.compute.ListComputeGpuMemoryClusters(t.Context(), core.ListComputeGpuMemoryClustersRequest{CompartmentId: common.String(compartmentID)})
 	wantError(t, err, 501, "MethodNotImplemented")
 	st := r.Stats()
-	wantEqual(t, "pool action", st.Unknown["POST /20160918/instancePools/{id}/actions/softreset"], 1)
-	wantEqual(t, "topologies", st.Unknown["GET /20160918/computeCapacityTopologies"], 1)
+	wantEqual(t, "memory fabric", st.Unknown["GET /20160918/computeGpuMemoryFabrics/{id}"], 1)
+	wantEqual(t, "memory clusters", st.Unknown["GET /20160918/computeGpuMemoryClusters"], 1)
 	wantEqual(t, "requests", st.Requests, 2)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
 	"github.com/oracle/oci-go-sdk/v65/identity"
+	"github.com/oracle/oci-go-sdk/v65/limits"
 	"github.com/oracle/oci-go-sdk/v65/workrequests"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
@@ -60,6 +61,7 @@ type region struct {
 	network    core.VirtualNetworkClient
 	identity   identity.IdentityClient
 	work       workrequests.WorkRequestClient
+	limits     limits.LimitsClient
 }
 
 func newRegion(t *testing.T, adjust func(*ocisim.Config)) *region {
@@ -140,8 +142,10 @@ func (r *region) connect(t *testing.T, p common.ConfigurationProvider) {
 	must(t, err)
 	r.work, err = workrequests.NewWorkRequestClientWithConfigurationProvider(p)
 	must(t, err)
+	r.limits, err = limits.NewLimitsClientWithConfigurationProvider(p)
+	must(t, err)
 	once := common.NoRetryPolicy()
-	for _, b := range []*common.BaseClient{&r.management.BaseClient, &r.compute.BaseClient, &r.network.BaseClient, &r.identity.BaseClient, &r.work.BaseClient} {
+	for _, b := range []*common.BaseClient{&r.management.BaseClient, &r.compute.BaseClient, &r.network.BaseClient, &r.identity.BaseClient, &r.work.BaseClient, &r.limits.BaseClient} {
 		b.Host, b.Configuration.CircuitBreaker, b.Configuration.RetryPolicy = r.url, nil, &once
 	}
 }

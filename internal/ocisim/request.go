@@ -30,6 +30,7 @@ type response struct {
 	etag        string
 	workRequest string
 	nextPage    string
+	location    string
 	created     string // OCID of what the request made, for retry tokens
 }
 

@@ -12,7 +12,11 @@ type route struct {
 	handle    func(*Server, *request) (response, error)
 }
 
-const v1 = "/20160918"
+// The versions of the API: of most services, and of limits.
+const (
+	v1       = "/20160918"
+	limitsV1 = "/20190729"
+)
 
 var routes = []route{
 	{"CreateInstanceConfiguration", "POST", v1 + "/instanceConfigurations", (*Server).createConfiguration},
@@ -66,10 +70,32 @@ var routes = []route{
 
 	{"ListImages", "GET", v1 + "/images", (*Server).listImages},
 	{"GetImage", "GET", v1 + "/images/{id}", (*Server).getImage},
+	{"ListImageShapeCompatibilityEntries", "GET", v1 + "/images/{id}/shapes", (*Server).listImageShapes},
+	{"GetImageShapeCompatibilityEntry", "GET", v1 + "/images/{id}/shapes/{shape}", (*Server).getImageShape},
 	{"ListShapes", "GET", v1 + "/shapes", (*Server).listShapes},
 
 	{"ListAvailabilityDomains", "GET", v1 + "/availabilityDomains", (*Server).listAvailabilityDomains},
 	{"ListFaultDomains", "GET", v1 + "/faultDomains", (*Server).listFaultDomains},
+	{"ListTagNamespaces", "GET", v1 + "/tagNamespaces", (*Server).listTagNamespaces},
+	{"GetTagNamespace", "GET", v1 + "/tagNamespaces/{id}", (*Server).getTagNamespace},
+	{"ListTags", "GET", v1 + "/tagNamespaces/{id}/tags", (*Server).listTags},
+	{"GetTag", "GET", v1 + "/tagNamespaces/{id}/tags/{name}", (*Server).getTag},
+
+	{"ListServices", "GET", limitsV1 + "/services", (*Server).listServices},
+	{"ListLimitDefinitions", "GET", limitsV1 + "/limitDefinitions", (*Server).listLimitDefinitions},
+	{"ListLimitValues", "GET", limitsV1 + "/limitValues", (*Server).listLimitValues},
+	{"GetResourceAvailability", "GET", limitsV1 + "/services/{service}/limits/{limit}/resourceAvailability", (*Server).getResourceAvailability},
+
+	{"CreateComputeCapacityReport", "POST", v1 + "/computeCapacityReports", (*Server).createCapacityReport},
+	{"CreateComputeCapacityReservation", "POST", v1 + "/computeCapacityReservations", (*Server).createReservation},
+	{"ListComputeCapacityReservations", "GET", v1 + "/computeCapacityReservations", (*Server).listReservations},
+	{"GetComputeCapacityReservation", "GET", v1 + "/computeCapacityReservations/{id}", (*Server).getReservation},
+	{"UpdateComputeCapacityReservation", "PUT", v1 + "/computeCapacityReservations/{id}", (*Server).updateReservation},
+	{"DeleteComputeCapacityReservation", "DELETE", v1 + "/computeCapacityReservations/{id}", (*Server).deleteReservation},
+	{"ChangeComputeCapacityReservationCompartment", "POST", v1 + "/computeCapacityReservations/{id}/actions/changeCompartment", (*Server).moveReservation},
+	{"ListComputeCapacityReservationInstances", "GET", v1 + "/computeCapacityReservations/{id}/instances", (*Server).listReservationInstances},
+	{"ListComputeCapacityReservationInstanceShapes", "GET", v1 + "/computeCapacityReservationInstanceShapes", (*Server).listReservationShapes},
+
 	{"ListRegions", "GET", v1 + "/regions", (*Server).listRegions},
 	{"GetCompartment", "GET", v1 + "/compartments/{id}", (*Server).getCompartment},
 

@@ -37,7 +37,10 @@ type Scenario struct {
 	// TagDefaults are defined tags, by namespace and key, that everything gets when it is created, unless
 	// the request sets them. "${oci.datetime}" in a value stands for the time.
 	TagDefaults map[string]map[string]string `yaml:"tag_defaults"`
-	StaleReads  StaleReads                   `yaml:"stale_reads"`
+	// TagNamespaces are the keys of defined tags that can be set, by namespace, beside those of Oracle-Tags
+	// and of TagDefaults. Other defined tags are refused.
+	TagNamespaces map[string][]string `yaml:"tag_namespaces"`
+	StaleReads    StaleReads          `yaml:"stale_reads"`
 	// Nodes are faults of instances and their hosts. The first that is due applies.
 	Nodes []NodeFault `yaml:"nodes"`
 	// Faults are faults of requests. The first that is due applies.
@@ -157,7 +160,7 @@ func oneOf[T ~string](field string, have T, choices ...T) error {
 // faults come first.
 func (c Scenario) Over(base Scenario) Scenario {
 	c.Capacity, c.Limits, c.Quotas = over(base.Capacity, c.Capacity), over(base.Limits, c.Limits), over(base.Quotas, c.Quotas)
-	c.TagDefaults = over(base.TagDefaults, c.TagDefaults)
+	c.TagDefaults, c.TagNamespaces = over(base.TagDefaults, c.TagDefaults), over(base.TagNamespaces, c.TagNamespaces)
 	c.Shortage = cmp.Or(c.Shortage, base.Shortage)
 	c.LaunchShortage = cmp.Or(c.LaunchShortage, base.LaunchShortage)
 	c.ReservationShortage = cmp.Or(c.ReservationShortage, base.ReservationShortage)
@@ -217,9 +220,9 @@ func countIn(instances []*instance, compartment string) int {
 	return n
 }
 
-// hasHost says whether one more instance of a shape fits.
-func (s *Server) hasHost(name string) bool {
-	free, limited := s.freeHosts(name)
+// hasHost says whether there is a host for a launch.
+func (s *Server) hasHost(p placed) bool {
+	free, limited := s.freeFor(p)
 	return !limited || free > 0
 }
 

@@ -21,6 +21,7 @@ limits: {BM.GPU4.8: 16}
 quotas: {BM.GPU4.8: 8}
 tag_defaults:
   Oracle-Tags: {CreatedBy: jo, CreatedOn: "${oci.datetime}"}
+tag_namespaces: {ops: [team]}
 stale_reads: {after_create: 3, after_change: 2}
 nodes:
   - name: inst-*
@@ -50,9 +51,10 @@ func TestParseScenario(t *testing.T) {
 		Capacity: map[string]int{gpuShape: 4}, Shortage: ocisim.ShortageRunsShort, LaunchShortage: ocisim.LaunchFails,
 		ReservationShortage: ocisim.ReservationLogs, KeepVacancies: true,
 		Limits: map[string]int{gpuShape: 16}, Quotas: map[string]int{gpuShape: 8},
-		TagDefaults: map[string]map[string]string{"Oracle-Tags": {"CreatedBy": "jo", "CreatedOn": "${oci.datetime}"}},
-		StaleReads:  ocisim.StaleReads{AfterCreate: 3, AfterChange: 2},
-		Nodes:       []ocisim.NodeFault{{Name: "inst-*", Shape: gpuShape, Skip: 1, Times: 1, Effect: ocisim.NodeNoSSH}},
+		TagDefaults:   map[string]map[string]string{"Oracle-Tags": {"CreatedBy": "jo", "CreatedOn": "${oci.datetime}"}},
+		TagNamespaces: map[string][]string{"ops": {"team"}},
+		StaleReads:    ocisim.StaleReads{AfterCreate: 3, AfterChange: 2},
+		Nodes:         []ocisim.NodeFault{{Name: "inst-*", Shape: gpuShape, Skip: 1, Times: 1, Effect: ocisim.NodeNoSSH}},
 		Faults: []ocisim.Fault{
 			{Operation: "LaunchInstance", Matching: "ocid1.subnet.", Skip: 1, Every: 2, Probability: 0.5, Seed: 7, Times: 3,
 				Delay: 90 * time.Second, Effect: ocisim.EffectThrottle},

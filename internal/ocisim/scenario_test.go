@@ -125,7 +125,7 @@ func TestLimitsAndQuotas(t *testing.T) {
 
 func TestTagDefaults(t *testing.T) {
 	t.Parallel()
-	r := scene(t, ocisim.Scenario{TagDefaults: map[string]map[string]string{
+	r := scene(t, ocisim.Scenario{TagNamespaces: map[string][]string{"ops": {"team"}}, TagDefaults: map[string]map[string]string{
 		"Oracle-Tags": {"CreatedBy": "oracleidentitycloudservice/jo@example.com", "CreatedOn": "${oci.datetime}"}}})
 	details := networkDetails(r.configure(t, launchDetails(gpuShape)), 1)
 	details.DefinedTags = map[string]map[string]any{"Oracle-Tags": {"CreatedBy": "somebody"}, "ops": {"team": "a"}}

@@ -268,6 +268,9 @@ func (s *Server) carryOut(q *request, rt route) (wire, error) {
 	}
 	before := s.before(q, rt)
 	answer, err := s.once(q, rt.operation, func() (wire, string, error) {
+		if err := s.checkTags(q.body); err != nil {
+			return wire{}, "", err
+		}
 		resp, err := rt.handle(s, q)
 		if err != nil {
 			return wire{}, "", err
@@ -297,7 +300,7 @@ func encode(r response) (wire, error) {
 	if r.status == 0 {
 		answer.Status = http.StatusOK
 	}
-	for name, v := range map[string]string{"Etag": r.etag, "Opc-Work-Request-Id": r.workRequest, "Opc-Next-Page": r.nextPage} {
+	for name, v := range map[string]string{"Etag": r.etag, "Opc-Work-Request-Id": r.workRequest, "Opc-Next-Page": r.nextPage, "Location": r.location} {
 		if v != "" {
 			answer.Header[name] = v
 		}

@@ -59,7 +59,9 @@ func flexibleShape(name string, ocpus, memory float32) core.Shape {
 	return core.Shape{
 		Shape: &name, Ocpus: ptr[float32](1), MemoryInGBs: ptr[float32](16), IsFlexible: ptr(true), Gpus: ptr(0),
 		LocalDisks: ptr(0), RdmaPorts: ptr(0), NetworkPorts: ptr(1), BillingType: core.ShapeBillingTypePaid,
-		OcpuOptions: &core.ShapeOcpuOptions{Min: ptr[float32](1), Max: &ocpus},
+		PlatformConfigOptions: platformOptions(name), QuotaNames: quotaNames(name, 0), IsBilledForStoppedInstance: ptr(false),
+		MaxVnicAttachments: ptr(2),
+		OcpuOptions:        &core.ShapeOcpuOptions{Min: ptr[float32](1), Max: &ocpus},
 		MemoryOptions: &core.ShapeMemoryOptions{MinInGBs: ptr[float32](1), MaxInGBs: &memory,
 			DefaultPerOcpuInGBs: ptr[float32](16), MinPerOcpuInGBs: ptr[float32](1), MaxPerOcpuInGBs: ptr[float32](64)},
 	}
@@ -69,6 +71,8 @@ func fixedShape(sh shape.Shape) core.Shape {
 	c := core.Shape{
 		Shape: &sh.Name, Ocpus: ptr(float32(sh.OCPUs.V)), MemoryInGBs: ptr(float32(sh.MemoryGB.V)), IsFlexible: ptr(false),
 		Gpus: &sh.GPUs.V, LocalDisks: &sh.NVMeDevices.V, RdmaPorts: &sh.RDMAPorts.V, BillingType: core.ShapeBillingTypePaid,
+		PlatformConfigOptions: platformOptions(sh.Name), QuotaNames: quotaNames(sh.Name, sh.GPUs.V),
+		IsBilledForStoppedInstance: ptr(sh.NVMeDevices.V > 0), MaxVnicAttachments: ptr(256),
 	}
 	if sh.GPUModel.V != "" {
 		c.GpuDescription = &sh.GPUModel.V
@@ -101,9 +105,16 @@ func (s *Server) listShapes(q *request) (response, error) {
 			return response{}, err
 		}
 	}
+	image := &image{}
+	if id := q.query.Get("imageId"); id != "" {
+		var err error
+		if image, err = find(q.sees, s.store.images, id); err != nil {
+			return response{}, err
+		}
+	}
 	var rows []row
 	for n, o := range s.shapes {
-		if q.wants("shape", o.Shape.Shape) {
+		if q.wants("shape", o.Shape.Shape) && image.boots(*o.Shape.Shape) {
 			rows = append(rows, row{uint64(n), *o.Shape.Shape, o.Shape})
 		}
 	}

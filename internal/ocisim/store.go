@@ -209,15 +209,17 @@ type store struct {
 	vcns            *table[*vcn]
 	images          *table[*image]
 	workRequests    *table[*workRequest]
+	reservations    *table[*reservation]
 	retryTokens     *table[*retryToken]
 
-	members      *index[*instance]    // of a pool
-	inCluster    *index[*instance]    // instances of a compute cluster that are not gone
-	onShape      *index[*instance]    // instances that hold a host of a shape
-	faultDomains *index[*instance]    // by faultDomainKey, that are not gone
-	vnicOf       *index[*vnic]        // of an instance
-	addresses    *index[*vnic]        // by addressKey, that are in use
-	concerning   *index[*workRequest] // work requests by resource
+	members       *index[*instance]    // of a pool
+	inCluster     *index[*instance]    // instances of a compute cluster that are not gone
+	inReservation *index[*instance]    // of a capacity reservation, that are not gone
+	onShape       *index[*instance]    // instances that hold a host of a shape
+	faultDomains  *index[*instance]    // by faultDomainKey, that are not gone
+	vnicOf        *index[*vnic]        // of an instance
+	addresses     *index[*vnic]        // by addressKey, that are in use
+	concerning    *index[*workRequest] // work requests by resource
 }
 
 func newStore(c *clock) *store {
@@ -232,10 +234,12 @@ func newStore(c *clock) *store {
 	st.vcns = newTable[*vcn](st, "vcns")
 	st.images = newTable[*image](st, "images")
 	st.workRequests = newTable[*workRequest](st, "workRequests")
+	st.reservations = newTable[*reservation](st, "capacityReservations")
 	st.retryTokens = newTable[*retryToken](st, "retryTokens")
 
 	st.members = newIndex(st.instances, func(i *instance) []string { return nonEmpty(i.PoolID) })
 	st.inCluster = newIndex(st.instances, func(i *instance) []string { return unlessGone(i, i.ComputeClusterID) })
+	st.inReservation = newIndex(st.instances, func(i *instance) []string { return unlessGone(i, value(i.CapacityReservationId)) })
 	st.onShape = newIndex(st.instances, func(i *instance) []string { return unlessGone(i, *i.Shape) })
 	st.faultDomains = newIndex(st.instances, func(i *instance) []string {
 		return unlessGone(i, faultDomainKey(*i.AvailabilityDomain, *i.FaultDomain))

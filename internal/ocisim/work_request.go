@@ -20,13 +20,19 @@ const (
 	opLaunchInstance   = "LaunchInstance"
 	opTerminate        = "TerminateInstance"
 	opUpdateInstance   = "UpdateInstance"
+
+	opCreateReservation = "CreateComputeCapacityReservation"
+	opUpdateReservation = "UpdateComputeCapacityReservation"
+	opDeleteReservation = "DeleteComputeCapacityReservation"
+	opMoveReservation   = "ChangeComputeCapacityReservationCompartment"
 )
 
 // Entity types in work requests, with the path of their resources.
 const (
-	entityNetwork  = "clusterNetworks"
-	entityPool     = "instancePools"
-	entityInstance = "instances"
+	entityNetwork     = "clusterNetworks"
+	entityPool        = "instancePools"
+	entityInstance    = "instances"
+	entityReservation = "computeCapacityReservations"
 )
 
 const codeOutOfCapacity = "OutOfCapacity"
