@@ -9,6 +9,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
 	"github.com/oracle/oci-go-sdk/v65/identity"
+	"github.com/oracle/oci-go-sdk/v65/limits"
 	"github.com/oracle/oci-go-sdk/v65/workrequests"
 )
 
@@ -20,6 +21,7 @@ type Clients struct {
 	VirtualNetwork    core.VirtualNetworkClient
 	WorkRequest       workrequests.WorkRequestClient
 	Identity          identity.IdentityClient
+	Limits            limits.LimitsClient
 
 	// Region and TenancyOCID that the credentials belong to.
 	Region      string
@@ -68,6 +70,9 @@ func NewClients(c Config) (*Clients, error) {
 	if clients.Identity, err = identity.NewIdentityClientWithConfigurationProvider(credentials); err != nil {
 		return nil, fmt.Errorf("make the identity client: %w", err)
 	}
+	if clients.Limits, err = limits.NewLimitsClientWithConfigurationProvider(credentials); err != nil {
+		return nil, fmt.Errorf("make the limits client: %w", err)
+	}
 	for _, base := range clients.bases() {
 		c.adjust(base)
 	}
@@ -81,6 +86,7 @@ func (c *Clients) bases() []*common.BaseClient {
 		&c.VirtualNetwork.BaseClient,
 		&c.WorkRequest.BaseClient,
 		&c.Identity.BaseClient,
+		&c.Limits.BaseClient,
 	}
 }
 

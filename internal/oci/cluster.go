@@ -86,11 +86,13 @@ type Spec struct {
 
 // Cluster is a cluster that exists, with all that belongs to it.
 type Cluster struct {
-	// ID is the OCID of the cluster network or, without one, of the instance pool.
+	// ID is the OCID of the cluster network, compute cluster or instance pool. For a cluster in a compute
+	// cluster that was there before it, a slash and the cluster's token follow.
 	ID              string
 	PoolID          string
 	ConfigurationID string
 	// State is OCI's: PROVISIONING, SCALING, STARTING, RUNNING, STOPPING, STOPPED, TERMINATING, TERMINATED.
+	// That of a compute cluster follows from its nodes.
 	State       string
 	CurrentSize int
 	TimeCreated time.Time
@@ -105,10 +107,11 @@ func (c Cluster) Complete() bool {
 
 // Life cycle states that decide something here.
 const (
-	running     = string(core.ClusterNetworkLifecycleStateRunning)
-	stopped     = string(core.ClusterNetworkLifecycleStateStopped)
-	terminating = string(core.ClusterNetworkLifecycleStateTerminating)
-	terminated  = string(core.ClusterNetworkLifecycleStateTerminated)
+	provisioning = string(core.ClusterNetworkLifecycleStateProvisioning)
+	running      = string(core.ClusterNetworkLifecycleStateRunning)
+	stopped      = string(core.ClusterNetworkLifecycleStateStopped)
+	terminating  = string(core.ClusterNetworkLifecycleStateTerminating)
+	terminated   = string(core.ClusterNetworkLifecycleStateTerminated)
 )
 
 // Clusters creates, reads, changes and deletes clusters.
@@ -142,21 +145,28 @@ type group interface {
 }
 
 func (s *Clusters) group(interconnect Interconnect) group {
-	if interconnect == ClusterNetwork {
+	switch interconnect {
+	case ClusterNetwork:
 		return clusterNetworks{s.Clients}
+	case ComputeCluster:
+		return computeClusters{s.Clients}
+	default:
+		return instancePools{s.Clients}
 	}
-	return instancePools{s.Clients}
 }
 
-// InterconnectOf tells from an OCID what kind of cluster it names.
+// InterconnectOf tells from an ID what kind of cluster it names.
 func InterconnectOf(id string) (Interconnect, error) {
 	switch {
 	case strings.HasPrefix(id, "ocid1.clusternetwork."):
 		return ClusterNetwork, nil
+	case strings.HasPrefix(id, computeClusterPrefix):
+		return ComputeCluster, nil
 	case strings.HasPrefix(id, "ocid1.instancepool."):
 		return NoInterconnect, nil
 	}
-	return "", fmt.Errorf("%q is neither the OCID of a cluster network (ocid1.clusternetwork.…) nor of an instance pool (ocid1.instancepool.…)", id)
+	return "", fmt.Errorf("%q is the OCID neither of a cluster network (ocid1.clusternetwork.…), nor of a compute cluster (ocid1.computecluster.…), "+
+		"nor of an instance pool (ocid1.instancepool.…)", id)
 }
 
 // Get reads a cluster and how its nodes are launched. A cluster that is gone, whether OCI still shows
@@ -175,11 +185,14 @@ func (s *Clusters) Get(ctx context.Context, id string) (Cluster, error) {
 	case c.State == terminated:
 		return c, fmt.Errorf("%s is %s: %w", id, terminated, ErrGone)
 	}
-	launch, err := s.launch(ctx, c.ConfigurationID)
-	if err != nil {
+	if interconnect == NoInterconnect {
+		if err := s.ofNoNetwork(ctx, c); err != nil {
+			return Cluster{}, err
+		}
+	}
+	if err := s.readLaunch(ctx, &c); err != nil {
 		return Cluster{}, err
 	}
-	c.Launch = launch
 	return c, nil
 }
 
@@ -195,9 +208,10 @@ func (s Spec) tagged() map[string]string {
 	return tags
 }
 
-// untagged takes the marker out of tags that were read.
+// untagged takes the marks of this provider out of tags that were read.
 func (s *Spec) untagged(tags map[string]string) {
 	s.FreeformTags = maps.Clone(tags)
 	s.Token = tags[MarkerTag]
 	delete(s.FreeformTags, MarkerTag)
+	delete(s.FreeformTags, LaunchTag)
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 
 	"github.com/google/uuid"
 )
@@ -17,8 +19,12 @@ var ErrGone = errors.New("the cluster does not exist")
 // what then exists is in the operation's Cluster, to be recorded before [Operation.Wait].
 //
 // When OCI refuses the cluster, the configuration is taken away again; if even that fails, the cluster
-// that is returned beside the error names it.
+// that is returned beside the error names it. When there is such a cluster already, it gives an
+// [OrphanError].
 func (s *Clusters) Create(ctx context.Context, spec Spec) (*Operation, Cluster, error) {
+	if err := s.sweep(ctx, spec); err != nil {
+		return nil, Cluster{}, err
+	}
 	spec.Token = uuid.NewString()
 	configurationID, err := s.createConfiguration(ctx, spec)
 	if err != nil {
@@ -60,10 +66,14 @@ func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID s
 }
 
 func (i Interconnect) noun() string {
-	if i == ClusterNetwork {
+	switch i {
+	case ClusterNetwork:
 		return "cluster network"
+	case ComputeCluster:
+		return "compute cluster"
+	default:
+		return "instance pool"
 	}
-	return "instance pool"
 }
 
 // Afterwards is the context for what must still be done when an operation ends early.
@@ -78,8 +88,8 @@ type Change struct {
 	// Managed are the tags that the user has set before. Tags that Want leaves out, but that are not among
 	// them either, are somebody else's and stay.
 	Managed Tags
-	// Relaunch says that nodes are launched differently from now on, tags aside: a new configuration takes
-	// the place of the old one. New tags are set on running nodes as well, and need no Relaunch.
+	// Relaunch says that nodes are launched differently from now on: a new configuration takes the place
+	// of the old one.
 	Relaunch bool
 	// Remove and Replace name nodes by OCID. Those that are no longer there are no error. Removed ones are
 	// the first to go when the cluster shrinks; replaced ones leave the size as it is.
@@ -131,20 +141,14 @@ func (s *Clusters) Update(ctx context.Context, id string, change Change) (*Opera
 		_, err = operation.next(ctx, current, members)
 		return operation, err
 	}
-	if !current.tags().equal(target.tags()) {
-		if err := s.retagNodes(ctx, current, members, change); err != nil {
-			return nil, err
-		}
-	}
-	return operation, operation.configure(ctx, current, target)
+	return operation, operation.configure(ctx, current, target, change.Relaunch)
 }
 
 // toward gives the operation that makes a cluster as wanted.
 func (s *Clusters) toward(current Cluster, change Change) *Operation {
 	target, want := current, change.Want
 	target.DisplayName, target.Size, target.Launch = want.DisplayName, want.Size, want.Launch
-	tags := change.Managed.apply(current.tags(), want.tags())
-	target.FreeformTags, target.DefinedTags = tags.Freeform, tags.Defined
+	target.FreeformTags, target.DefinedTags = change.Managed.apply(current.Spec, want)
 	return &Operation{
 		clusters: s, cluster: target, change: change,
 		step: step{size: target.Size, grows: !current.Complete()},
@@ -155,7 +159,7 @@ func (s *Clusters) toward(current Cluster, change Change) *Operation {
 func (c Cluster) differs(target Cluster) bool {
 	short := c.State == running && c.CurrentSize != target.Size // it stopped trying
 	return short || c.Size != target.Size || c.DisplayName != target.DisplayName ||
-		!c.tags().equal(target.tags())
+		!maps.Equal(c.FreeformTags, target.FreeformTags) || !reflect.DeepEqual(c.DefinedTags, target.DefinedTags)
 }
 
 // send updates the group. A cluster that is just beginning to move answers 409, so it gets the time that
@@ -173,9 +177,9 @@ func (s *Clusters) send(ctx context.Context, target Cluster) error {
 }
 
 // settle waits until a cluster that is still moving can be changed. One that cannot get its nodes never
-// stops moving, but may well be made smaller.
+// stops moving, but may well be made smaller. A compute cluster can be changed at any time.
 func (s *Clusters) settle(ctx context.Context, c Cluster) (Cluster, error) {
-	if c.State == running {
+	if c.State == running || c.Interconnect == ComputeCluster {
 		return c, nil
 	}
 	moving := &Operation{clusters: s, cluster: c, step: step{size: c.Size, grows: true}}

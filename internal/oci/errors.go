@@ -45,8 +45,13 @@ func KindOf(err error) Kind {
 	if errors.As(err, &failure) {
 		return failure.kind()
 	}
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
 		return Interrupted
+	case errors.Is(err, ErrGone):
+		return NotFound
+	case errors.Is(err, errNotEmpty):
+		return Conflict
 	}
 	if service, ok := serviceError(err); ok {
 		return kindOfAnswer(service.GetHTTPStatusCode(), service.GetCode(), service.GetMessage())

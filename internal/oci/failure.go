@@ -4,6 +4,7 @@ package oci
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -15,6 +16,8 @@ type FailureError struct {
 	Cluster Cluster
 	// WorkRequests that failed or reported errors.
 	WorkRequests []WorkRequest
+	// Refusals are the reasons why single nodes are missing.
+	Refusals []Refusal
 }
 
 // Ended says that OCI itself has terminated the cluster.
@@ -27,7 +30,10 @@ func (e *FailureError) Error() string {
 	for _, w := range e.WorkRequests {
 		text.WriteString("\n\n" + w.String())
 	}
-	if len(e.WorkRequests) == 0 {
+	for _, r := range e.Refusals {
+		text.WriteString("\n\n" + r.String())
+	}
+	if len(e.WorkRequests)+len(e.Refusals) == 0 {
 		text.WriteString("\n\nNo work request says why.")
 	}
 	return text.String()
@@ -39,6 +45,11 @@ func (e *FailureError) kind() Kind {
 			return kind
 		}
 	}
+	for _, r := range e.Refusals {
+		if r.Kind != Other {
+			return r.Kind
+		}
+	}
 	return Other
 }
 
@@ -46,7 +57,9 @@ func (e *FailureError) kind() Kind {
 func (o *Operation) failure(ctx context.Context, now Cluster, what string) error {
 	failure := &FailureError{What: what, Cluster: now}
 	requests, err := o.clusters.workRequests(ctx, now, o.step.earlier)
-	if err != nil {
+	refusals, nodesErr := o.refusals(ctx)
+	failure.Refusals = refusals
+	if err = errors.Join(err, nodesErr); err != nil {
 		failure.What += fmt.Sprintf("\n\nWhy cannot be said: %v", err)
 	}
 	for _, w := range requests {

@@ -21,9 +21,6 @@ const (
 // MaxMetadataBytes is OCI's limit for the metadata of an instance, keys and values together.
 const MaxMetadataBytes = 32_000
 
-// rdmaPlugins of the agent configure and authenticate the RDMA interfaces of a node.
-var rdmaPlugins = []string{"Compute HPC RDMA Authentication", "Compute HPC RDMA Auto-Configuration"}
-
 // AllMetadata is what an instance is launched with.
 func (l Launch) AllMetadata() map[string]string {
 	all := maps.Clone(l.Metadata)
@@ -41,21 +38,15 @@ func (l Launch) AllMetadata() map[string]string {
 
 // createConfiguration makes the instance configuration of a cluster and gives its OCID.
 func (s *Clusters) createConfiguration(ctx context.Context, spec Spec) (string, error) {
-	details := spec.launchDetails()
-	digest, err := launchDigest(*details)
+	details, err := s.launchDetails(ctx, spec)
 	if err != nil {
 		return "", err
 	}
-	details.FreeformTags[LaunchTag] = digest
-	return s.storeConfiguration(ctx, spec, details)
-}
-
-func (s *Clusters) storeConfiguration(ctx context.Context, spec Spec, details *core.InstanceConfigurationLaunchInstanceDetails) (string, error) {
 	response, err := change(ctx, s.Clients, s.ComputeManagement.CreateInstanceConfiguration, core.CreateInstanceConfigurationRequest{
 		CreateInstanceConfiguration: core.CreateInstanceConfigurationDetails{
 			CompartmentId:   &spec.CompartmentID,
 			DisplayName:     &spec.DisplayName,
-			FreeformTags:    spec.tagged(),
+			FreeformTags:    spec.launchTags(),
 			DefinedTags:     spec.DefinedTags,
 			InstanceDetails: core.ComputeInstanceDetails{LaunchDetails: details},
 		},
@@ -67,55 +58,78 @@ func (s *Clusters) storeConfiguration(ctx context.Context, spec Spec, details *c
 	return value(response.Id), nil
 }
 
-func (s Spec) launchDetails() *core.InstanceConfigurationLaunchInstanceDetails {
-	source := core.InstanceConfigurationInstanceSourceViaImageDetails{ImageId: &s.Launch.ImageID}
-	if s.Launch.BootVolumeSizeInGBs != 0 {
-		source.BootVolumeSizeInGBs = &s.Launch.BootVolumeSizeInGBs
+func (s *Clusters) launchDetails(ctx context.Context, spec Spec) (*core.InstanceConfigurationLaunchInstanceDetails, error) {
+	launch := spec.Launch
+	platform, err := s.platformConfig(ctx, spec)
+	if err != nil {
+		return nil, err
 	}
-	if s.Launch.BootVolumeVPUsPerGB != 0 {
-		source.BootVolumeVpusPerGB = &s.Launch.BootVolumeVPUsPerGB
+	source := core.InstanceConfigurationInstanceSourceViaImageDetails{ImageId: &launch.ImageID}
+	if launch.BootVolumeSizeInGBs != 0 {
+		source.BootVolumeSizeInGBs = &launch.BootVolumeSizeInGBs
+	}
+	if launch.BootVolumeVPUsPerGB != 0 {
+		source.BootVolumeVpusPerGB = &launch.BootVolumeVPUsPerGB
 	}
 	details := &core.InstanceConfigurationLaunchInstanceDetails{
-		CompartmentId:      &s.CompartmentID,
-		AvailabilityDomain: &s.Placement.AvailabilityDomain,
-		Shape:              &s.Launch.Shape,
-		Metadata:           s.Launch.AllMetadata(),
+		CompartmentId:      &spec.CompartmentID,
+		AvailabilityDomain: &spec.Placement.AvailabilityDomain,
+		Shape:              &launch.Shape,
+		Metadata:           launch.AllMetadata(),
 		SourceDetails:      source,
-		CreateVnicDetails:  &core.InstanceConfigurationCreateVnicDetails{NsgIds: s.Launch.NSGIDs},
-		FreeformTags:       s.tagged(),
-		DefinedTags:        s.DefinedTags,
+		CreateVnicDetails:  &core.InstanceConfigurationCreateVnicDetails{NsgIds: launch.NSGIDs},
+		FreeformTags:       spec.launchTags(),
+		DefinedTags:        spec.DefinedTags,
 		InstanceOptions: &core.InstanceConfigurationInstanceOptions{
 			AreLegacyImdsEndpointsDisabled: common.Bool(true),
 		},
+		PlatformConfig: platform,
+		AgentConfig:    spec.agentConfig(),
 	}
-	if s.Interconnect == ClusterNetwork {
-		details.AgentConfig = &core.InstanceConfigurationLaunchInstanceAgentConfigDetails{PluginsConfig: rdmaPluginConfig()}
+	if spec.Interconnect == ComputeCluster { // A pool says itself in which subnet its nodes are.
+		details.CreateVnicDetails.SubnetId = &spec.Placement.SubnetID
 	}
-	return details
+	if launch.CapacityReservationID != "" {
+		details.CapacityReservationId = &launch.CapacityReservationID
+	}
+	return details, nil
 }
 
-func rdmaPluginConfig() []core.InstanceAgentPluginConfigDetails {
-	var plugins []core.InstanceAgentPluginConfigDetails
-	for _, name := range rdmaPlugins {
-		plugins = append(plugins, core.InstanceAgentPluginConfigDetails{
-			Name: &name, DesiredState: core.InstanceAgentPluginConfigDetailsDesiredStateEnabled,
-		})
+// readLaunch fills in how the nodes of a cluster are launched. Nothing is known of that when somebody
+// deleted its configuration, or made it from options that have no one launch.
+func (s *Clusters) readLaunch(ctx context.Context, c *Cluster) error {
+	if c.ConfigurationID == "" {
+		return nil
 	}
-	return plugins
+	response, err := read(ctx, s.Clients, s.ComputeManagement.GetInstanceConfiguration,
+		core.GetInstanceConfigurationRequest{InstanceConfigurationId: &c.ConfigurationID})
+	if KindOf(err) == NotFound {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read instance configuration %s: %w", c.ConfigurationID, err)
+	}
+	instance, ok := response.InstanceDetails.(core.ComputeInstanceDetails)
+	if !ok || instance.LaunchDetails == nil {
+		return nil
+	}
+	details := instance.LaunchDetails
+	c.Launch = launchOf(details)
+	c.Launch.Plugins = c.pluginsOf(details.AgentConfig)
+	if vnic := details.CreateVnicDetails; c.Interconnect == ComputeCluster && vnic != nil {
+		c.Placement.SubnetID = value(vnic.SubnetId)
+	}
+	return nil
 }
 
-// launch reads back how the nodes of a configuration are launched. A configuration that somebody deleted
-// gives an empty one.
-func (s *Clusters) launch(ctx context.Context, configurationID string) (Launch, error) {
-	details, err := s.launchOf(ctx, configurationID)
-	if err != nil || details == nil {
-		return Launch{}, err
-	}
+func launchOf(details *core.InstanceConfigurationLaunchInstanceDetails) Launch {
 	launch := Launch{
-		Shape:             value(details.Shape),
-		SSHAuthorizedKeys: details.Metadata[sshKeysKey],
-		UserData:          details.Metadata[userDataKey],
-		Metadata:          maps.Clone(details.Metadata),
+		Shape:                 value(details.Shape),
+		SSHAuthorizedKeys:     details.Metadata[sshKeysKey],
+		UserData:              details.Metadata[userDataKey],
+		Metadata:              maps.Clone(details.Metadata),
+		CapacityReservationID: value(details.CapacityReservationId),
+		Platform:              platformOf(details.PlatformConfig),
 	}
 	delete(launch.Metadata, sshKeysKey)
 	delete(launch.Metadata, userDataKey)
@@ -127,7 +141,7 @@ func (s *Clusters) launch(ctx context.Context, configurationID string) (Launch, 
 		launch.BootVolumeSizeInGBs = value(source.BootVolumeSizeInGBs)
 		launch.BootVolumeVPUsPerGB = value(source.BootVolumeVpusPerGB)
 	}
-	return launch, nil
+	return launch
 }
 
 // deleteConfiguration removes a configuration. OCI refuses while it still counts a pool that uses it,
@@ -161,21 +175,30 @@ func (s *Clusters) deleteConfiguration(ctx context.Context, id string) error {
 // configurations gives the OCIDs of the configurations that carry a cluster's token: the current one,
 // and what an interrupted change left behind.
 func (s *Clusters) configurations(ctx context.Context, compartmentID, token string) ([]string, error) {
+	if token == "" {
+		return nil, nil
+	}
+	all, err := s.listConfigurations(ctx, compartmentID)
 	var ids []string
+	for _, item := range all {
+		if item.FreeformTags[MarkerTag] == token {
+			ids = append(ids, value(item.Id))
+		}
+	}
+	return ids, err
+}
+
+func (c *Clients) listConfigurations(ctx context.Context, compartmentID string) ([]core.InstanceConfigurationSummary, error) {
+	var all []core.InstanceConfigurationSummary
 	request := core.ListInstanceConfigurationsRequest{CompartmentId: &compartmentID, Limit: common.Int(pageSize)}
-	for token != "" {
-		response, err := read(ctx, s.Clients, s.ComputeManagement.ListInstanceConfigurations, request)
+	for {
+		response, err := read(ctx, c, c.ComputeManagement.ListInstanceConfigurations, request)
 		if err != nil {
 			return nil, fmt.Errorf("list instance configurations: %w", err)
 		}
-		for _, item := range response.Items {
-			if item.FreeformTags[MarkerTag] == token {
-				ids = append(ids, value(item.Id))
-			}
-		}
+		all = append(all, response.Items...)
 		if request.Page = response.OpcNextPage; request.Page == nil {
-			break
+			return all, nil
 		}
 	}
-	return ids, nil
 }

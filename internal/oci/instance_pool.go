@@ -5,6 +5,7 @@ package oci
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/oracle/oci-go-sdk/v65/common"
@@ -132,4 +133,26 @@ func clusterOfPool(pool core.InstancePool) (Cluster, error) {
 	}
 	c.untagged(pool.FreeformTags)
 	return c, nil
+}
+
+// ofNoNetwork refuses the pool of a cluster network: it is changed by way of that.
+func (s *Clusters) ofNoNetwork(ctx context.Context, pool Cluster) error {
+	request := core.ListClusterNetworksRequest{CompartmentId: &pool.CompartmentID, Limit: common.Int(pageSize)}
+	for {
+		response, err := read(ctx, s.Clients, s.ComputeManagement.ListClusterNetworks, request)
+		if kind := KindOf(err); kind == NotFound || kind == Forbidden {
+			return nil // This user may not see cluster networks.
+		}
+		if err != nil {
+			return fmt.Errorf("look for the cluster network of pool %s: %w", pool.ID, err)
+		}
+		for _, n := range response.Items {
+			if slices.ContainsFunc(n.InstancePools, func(p core.InstancePoolSummary) bool { return value(p.Id) == pool.ID }) {
+				return fmt.Errorf("the instance pool %s belongs to the cluster network %q: use its OCID, %s, instead", pool.ID, value(n.DisplayName), value(n.Id))
+			}
+		}
+		if request.Page = response.OpcNextPage; request.Page == nil {
+			return nil
+		}
+	}
 }

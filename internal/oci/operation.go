@@ -15,7 +15,7 @@ type Operation struct {
 	cluster  Cluster // as it shall be in the end
 	change   Change  // names the nodes that go
 	step     step
-	rolling  rolling
+	singles  singles
 	// obsolete configurations go when nothing uses them any more.
 	obsolete []string
 }
@@ -45,14 +45,11 @@ func (o *Operation) Wait(ctx context.Context, report func(Progress)) (Cluster, e
 	for {
 		members, err := o.reach(ctx, watch, &last)
 		if err != nil {
-			return last, o.stopped(ctx, last, fmt.Errorf("wait for the %s: %w", last.Interconnect.noun(), err))
+			return last, fmt.Errorf("wait for the %s: %w", last.Interconnect.noun(), err)
 		}
 		begun, err := o.next(ctx, last, members)
-		if err != nil {
-			return last, o.stopped(ctx, last, err)
-		}
-		if !begun {
-			return last, nil
+		if err != nil || !begun {
+			return last, err
 		}
 		watch.expect()
 	}
@@ -72,15 +69,15 @@ func (o *Operation) reach(ctx context.Context, watch *watch, last *Cluster) ([]N
 			return false, err
 		}
 		now.Launch = o.cluster.Launch
+		now.Placement.SubnetID = o.cluster.Placement.SubnetID // A compute cluster does not tell it.
 		*last = now
-		seen := Progress{Cluster: now, Replaced: o.rolling.replaced, Stale: o.rolling.stale}
-		var done bool
-		if members, done, err = o.reached(ctx, &seen); err != nil {
+		if err := o.advance(ctx, now); err != nil {
 			return false, err
 		}
-		if done {
-			watch.see(ctx, seen)
-			return true, nil
+		seen := Progress{Cluster: now}
+		done := false
+		if members, done, err = o.reached(ctx, &seen); done || err != nil {
+			return done, err
 		}
 		failed, err := o.look(ctx, &seen)
 		if err != nil {
@@ -181,7 +178,7 @@ func (o *Operation) verdict(ctx context.Context, seen Progress, members []Node, 
 		return o.failure(ctx, now, fmt.Sprintf("The %s is being terminated by OCI or by somebody else.", name))
 	case now.State == stopped && late:
 		return o.failure(ctx, now, fmt.Sprintf("The %s is stopped. Start its instance pool, then apply again.", name))
-	case !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
+	case o.fellShort(now), !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
 		return o.failure(ctx, now, fmt.Sprintf("The %s has %d of %d nodes, and OCI launches no more.", name, now.CurrentSize, o.step.size))
 	case idle && !o.asked(now):
 		return o.failure(ctx, now, fmt.Sprintf("Somebody else has changed the %s meanwhile: its size is %d, not %d, or it has another instance configuration. "+

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -20,12 +21,12 @@ func (o *Operation) next(ctx context.Context, now Cluster, members []Node) (begu
 		return true, o.release(ctx, now, nodes, false)
 	}
 	if now.Size != o.cluster.Size {
-		return true, o.configure(ctx, now, o.cluster)
+		return true, o.configure(ctx, now, o.cluster, false)
 	}
 	if nodes := among(members, o.change.Replace); len(nodes) > 0 {
 		return true, o.release(ctx, now, nodes, true)
 	}
-	return o.roll(ctx, now, members)
+	return false, nil
 }
 
 // among gives the nodes whose OCIDs are in a list.
@@ -43,50 +44,40 @@ func (o *Operation) begin(ctx context.Context, now Cluster, size int) error {
 	return nil
 }
 
-// configure makes OCI's record equal to the target. What the nodes to come are launched by cannot be
-// changed, so that another launch or other tags need a new configuration.
-func (o *Operation) configure(ctx context.Context, current, target Cluster) error {
+// configure makes OCI's record equal to the target, with a new configuration if nodes are launched
+// differently from now on.
+func (o *Operation) configure(ctx context.Context, current, target Cluster, relaunch bool) error {
 	s := o.clusters
 	if err := o.begin(ctx, current, target.Size); err != nil {
 		return err
 	}
 	o.step.grows = target.Size > current.CurrentSize
-	id, err := o.configuration(ctx, current, target)
-	if err != nil {
-		return err
+	if relaunch {
+		want := o.change.Want
+		want.Interconnect, want.Placement, want.Token = current.Interconnect, current.Placement, current.Token
+		id, err := s.createConfiguration(ctx, want)
+		if err != nil {
+			return err
+		}
+		o.cluster.ConfigurationID = id
 	}
-	o.cluster.ConfigurationID, target.ConfigurationID = id, id
-	if current.DefinedTags.equal(target.DefinedTags) {
+	target.ConfigurationID = o.cluster.ConfigurationID
+	if reflect.DeepEqual(current.DefinedTags, target.DefinedTags) {
 		target.DefinedTags = nil // To repeat tags that others have set may not be allowed to this user.
 	}
-	renewed := id != current.ConfigurationID
 	if err := s.send(ctx, target); err != nil {
 		err = fmt.Errorf("change the %s: %w", target.Interconnect.noun(), err)
-		if renewed {
+		if relaunch {
 			ctx, cancel := s.Afterwards(ctx)
 			defer cancel()
-			err = errors.Join(err, s.deleteConfiguration(ctx, id))
+			err = errors.Join(err, s.deleteConfiguration(ctx, target.ConfigurationID))
 		}
 		return err
 	}
-	if renewed {
+	if relaunch {
 		o.obsolete = append(o.obsolete, current.ConfigurationID)
 	}
 	return nil
-}
-
-// configuration gives the OCID of what nodes are launched by from now on.
-func (o *Operation) configuration(ctx context.Context, current, target Cluster) (string, error) {
-	switch {
-	case o.change.Relaunch:
-		o.change.Relaunch = false
-		want := o.change.Want
-		want.Token = current.Token
-		return o.clusters.createConfiguration(ctx, want)
-	case !current.tags().equal(target.tags()):
-		return o.clusters.retagConfiguration(ctx, current, o.change)
-	}
-	return current.ConfigurationID, nil
 }
 
 // release takes nodes out, with or without a replacement each: as many as OCI accepts at once. It may

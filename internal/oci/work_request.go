@@ -70,7 +70,7 @@ func (w WorkRequest) String() string {
 // succeeded cost no further call.
 func (s *Clusters) workRequests(ctx context.Context, c Cluster, earlier map[string]bool) ([]WorkRequest, error) {
 	var all []WorkRequest
-	for _, resource := range slices.Compact([]string{c.ID, c.PoolID}) {
+	for _, resource := range c.accounts() {
 		summaries, err := s.listWorkRequests(ctx, c.CompartmentID, resource)
 		if err != nil {
 			return nil, err
@@ -80,12 +80,7 @@ func (s *Clusters) workRequests(ctx context.Context, c Cluster, earlier map[stri
 			if earlier[id] || slices.ContainsFunc(all, func(w WorkRequest) bool { return w.ID == id }) {
 				continue
 			}
-			w := WorkRequest{
-				ID:              id,
-				Operation:       value(summary.OperationType),
-				Status:          string(summary.Status),
-				PercentComplete: value(summary.PercentComplete),
-			}
+			w := workRequestOf(summary)
 			if err := s.fillWorkRequest(ctx, &w); err != nil {
 				return nil, err
 			}
@@ -95,10 +90,46 @@ func (s *Clusters) workRequests(ctx context.Context, c Cluster, earlier map[stri
 	return all, nil
 }
 
+// accounts are the OCIDs under which OCI files what it does for a cluster. What it does for a compute
+// cluster, it files under the nodes' OCIDs.
+func (c Cluster) accounts() []string {
+	if c.Interconnect == ComputeCluster {
+		return nil
+	}
+	return slices.Compact([]string{c.ID, c.PoolID})
+}
+
+// failedWorkRequest gives the account of why a node came to nothing; nil when there is none.
+func (s *Clusters) failedWorkRequest(ctx context.Context, compartmentID, nodeID string) (*WorkRequest, error) {
+	summaries, err := s.listWorkRequests(ctx, compartmentID, nodeID)
+	if err != nil {
+		return nil, err
+	}
+	for _, summary := range summaries {
+		w := workRequestOf(summary)
+		if err := s.fillWorkRequest(ctx, &w); err != nil {
+			return nil, err
+		}
+		if w.failed() {
+			return &w, nil
+		}
+	}
+	return nil, nil
+}
+
+func workRequestOf(summary workrequests.WorkRequestSummary) WorkRequest {
+	return WorkRequest{
+		ID:              value(summary.Id),
+		Operation:       value(summary.OperationType),
+		Status:          string(summary.Status),
+		PercentComplete: value(summary.PercentComplete),
+	}
+}
+
 // workRequestIDs gives the work requests that a cluster has had so far.
 func (s *Clusters) workRequestIDs(ctx context.Context, c Cluster) (map[string]bool, error) {
 	ids := map[string]bool{}
-	for _, resource := range slices.Compact([]string{c.ID, c.PoolID}) {
+	for _, resource := range c.accounts() {
 		summaries, err := s.listWorkRequests(ctx, c.CompartmentID, resource)
 		if err != nil {
 			return nil, err

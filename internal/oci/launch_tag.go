@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package oci
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// LaunchTag is the freeform tag on configurations and nodes whose value is the digest of their launch: a
+// node with another digest than its cluster's was launched otherwise.
+const LaunchTag = "ocihpc-launch"
+
+// LaunchDigest tells launches apart, tags aside: 12 hexadecimal digits of SHA-256. What is not set leaves
+// no trace in it, so that settings can be added without making all that exists look different.
+func (s Spec) LaunchDigest() string {
+	l := s.Launch
+	canonical, err := json.Marshal(struct { // in this order, with sorted keys
+		Shape       string            `json:"shape,omitempty"`
+		Image       string            `json:"image,omitempty"`
+		Metadata    map[string]string `json:"metadata,omitempty"`
+		NSGs        []string          `json:"nsgs,omitempty"`
+		BootGBs     int64             `json:"boot_gbs,omitempty"`
+		BootVPUs    int64             `json:"boot_vpus,omitempty"`
+		Reservation string            `json:"reservation,omitempty"`
+		Plugins     map[string]bool   `json:"plugins,omitempty"`
+		NUMA        string            `json:"numa,omitempty"`
+		SMT         *bool             `json:"smt,omitempty"`
+	}{
+		l.Shape, l.ImageID, l.AllMetadata(), slices.Sorted(slices.Values(l.NSGIDs)), l.BootVolumeSizeInGBs, l.BootVolumeVPUsPerGB,
+		l.CapacityReservationID, s.beyondDefaults(l.Plugins), l.Platform.NUMANodesPerSocket, l.Platform.SimultaneousMultithreading,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("encode a launch: %v", err)) // Strings and numbers always encode.
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:6])
+}
+
+// launchTags are the tags of a configuration and of the nodes that are launched from it.
+func (s Spec) launchTags() map[string]string {
+	tags := s.tagged()
+	tags[LaunchTag] = s.LaunchDigest()
+	return tags
+}
