@@ -44,7 +44,7 @@ func (r *gpuClusterResource) ValidateConfig(ctx context.Context, req resource.Va
 
 func (m *gpuClusterModel) checkShape(diags *diag.Diagnostics) {
 	name := m.Shape.ValueString()
-	if strings.HasPrefix(name, "BM.GPU.GB") {
+	if shape.NeedsMemoryCluster(name) {
 		diags.AddAttributeError(path.Root("shape"), "Shape needs a GPU memory cluster",
 			name+" is offered only in GPU memory clusters, which this resource does not make yet.")
 		return

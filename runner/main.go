@@ -42,7 +42,7 @@ It needs nothing on the nodes but sshd and, for measuring, nccl-tests and Open M
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRunCommand(), newStartCommand(), newAttachCommand(), newCancelCommand(), newCheckCommand(),
-		newParseCommand(), newRshCommand(), newSuperviseCommand(), newVersionCommand())
+		newParseCommand(), newRshCommand(), newShapesCommand(), newSuperviseCommand(), newVersionCommand())
 	return root
 }
 

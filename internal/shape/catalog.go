@@ -11,16 +11,19 @@ import (
 
 // Sources, as the catalog names them.
 const (
-	oracleDocs  = "two or more of: Oracle's shape documentation, oci-hpc 3.1, oci-hpc-oke"
-	oneDocument = "one public Oracle document or stack"
-	listShapes  = "Oracle's shape documentation; ListShapes"
-	ociHPC      = "oci-hpc 3.1"
-	ociHPCOKE   = "oci-hpc 3.1 and oci-hpc-oke agree"
-	oke         = "oci-hpc-oke, 2026-08"
-	cnAuth      = "oci-cn-auth configs/shapes.json"
-	hpcCNAuth   = "oci-hpc 3.1 and oci-cn-auth agree"
-	nvidiaName  = "NVIDIA's driver names the product so"
-	gate        = "oci-hpc 3.1 health checks"
+	oracleDocs      = "two or more of: Oracle's shape documentation, oci-hpc 3.1, oci-hpc-oke"
+	oneDocument     = "one public Oracle document or stack"
+	listShapes      = "Oracle's shape documentation; ListShapes"
+	ociHPC          = "oci-hpc 3.1"
+	ociHPCOKE       = "oci-hpc 3.1 and oci-hpc-oke agree"
+	oke             = "oci-hpc-oke, 2026-08"
+	cnAuth          = "oci-cn-auth configs/shapes.json"
+	hpcCNAuth       = "oci-hpc 3.1 and oci-cn-auth agree"
+	nvidiaName      = "NVIDIA's driver names the product so"
+	gate            = "oci-hpc 3.1 health checks"
+	tutorials       = "Oracle Japan's tutorials"
+	troubleshooting = "oci-hpc's Troubleshooting.md, NCCL 2.23.4"
+	argonne         = "Argonne's field notes"
 )
 
 // catalog holds every shape by name.

@@ -29,35 +29,35 @@ var mi300x = Shape{
 		"HCOLL_ENABLE_MCAST_ALL":     "0",
 		"OMPI_MCA_coll_hcoll_enable": "0",
 	}), ociHPC),
-	MinBusbwAllReduce: map[int]Value[float64]{
-		1: low(310.0, "oci-hpc's own checks disagree: 310 or 350"),
-		2: medium(350.0, gate+"; oci-hpc-oke measured 357 at 8 GiB"),
-	},
+	AllReduce:         allReduce(low(310.0, "oci-hpc's own checks disagree: 310 or 350"), medium(350.0, gate), at(2, 8, medium(356.0, oke))),
+	LinkWriteGbps:     medium(350.0, gate),
+	LinkLatencyMicros: medium(5.0, gate),
+	Topology:          mi300xTopology,
 }
 
 var mi355x = Shape{
-	Name:            "BM.GPU.MI355X.8",
-	GPUVendor:       AMD,
-	GPUs:            high(8, oracleDocs),
-	GPUModel:        low("AMD Instinct MI355X", "AMD's product name; not what a tool printed"),
-	GPUMemoryBytes:  high(gib(288), oracleDocs),
-	OCPUs:           high(128, oracleDocs),
-	MemoryGB:        high(3072, oracleDocs),
-	NVMeDevices:     high(8, oracleDocs),
-	NVMeDeviceBytes: high(tb(7.68), oracleDocs),
-	VCNPorts:        high(2, oracleDocs),
-	VCNGbpsPort:     high(200, oracleDocs),
-	NICFamily:       low("AMD Pollara", mi355xConflict),
-	RDMAPorts:       high(8, oracleDocs),
-	RDMAGbpsPort:    high(400, oracleDocs),
-	HCAsPerPort:     low(1, mi355xConflict),
-	HCAs:            low(devices("ionic_", "0,2-5,7-9"), mi355xConflict),
-	NCCLEnv:         unknown[map[string]string](mi355xConflict),
-	MPIEnv:          unknown[map[string]string](mi355xConflict),
-	MinBusbwAllReduce: map[int]Value[float64]{
-		1: low(310.0, "oci-hpc's own checks disagree: 310, 350 or 400"),
-		2: low(350.0, "oci-hpc's own checks disagree: 350 or 400"),
-	},
+	Name:              "BM.GPU.MI355X.8",
+	GPUVendor:         AMD,
+	GPUs:              high(8, oracleDocs),
+	GPUModel:          low("AMD Instinct MI355X", "AMD's product name; not what a tool printed"),
+	GPUMemoryBytes:    high(gib(288), oracleDocs),
+	OCPUs:             high(128, oracleDocs),
+	MemoryGB:          high(3072, oracleDocs),
+	NVMeDevices:       high(8, oracleDocs),
+	NVMeDeviceBytes:   high(tb(7.68), oracleDocs),
+	VCNPorts:          high(2, oracleDocs),
+	VCNGbpsPort:       high(200, oracleDocs),
+	NICFamily:         low("AMD Pollara", mi355xConflict),
+	RDMAPorts:         high(8, oracleDocs),
+	RDMAGbpsPort:      high(400, oracleDocs),
+	HCAsPerPort:       low(1, mi355xConflict),
+	HCAs:              low(devices("ionic_", "0,2-5,7-9"), mi355xConflict),
+	NCCLEnv:           unknown[map[string]string](mi355xConflict),
+	MPIEnv:            unknown[map[string]string](mi355xConflict),
+	AllReduce:         allReduce(low(310.0, "oci-hpc's own checks disagree: 310, 350 or 400"), low(350.0, "oci-hpc's own checks disagree: 350 or 400")),
+	LinkWriteGbps:     low(350.0, mi355xConflict),
+	LinkLatencyMicros: low(5.0, mi355xConflict),
+	Topology:          processors(unknown[int](notFound), unknown[int](notFound)).without(mi355xConflict),
 }
 
 var amdShapes = []Shape{
@@ -98,5 +98,9 @@ var amdShapes = []Shape{
 			"NCCL_MIN_NCHANNELS":         "32",
 		}), ociHPC)
 		s.MPIEnv = medium(merged(hcollOff, ucxPML), ociHPC)
+		s.LinkWriteGbps = medium(350.0, gate)
+		s.LinkLatencyMicros = medium(5.0, gate)
+		s.Topology.PCIBuses = medium(buses("6d,05,55,1e,ec,86,d4,9f"), deviceTables)
+		s.Topology.GPUHCAs = low(mlx5("0-7"), "one each; inferred: in the order of their numbers")
 	}),
 }

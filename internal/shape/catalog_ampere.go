@@ -8,9 +8,6 @@ package shape
 var (
 	a100Env = high(merged(roce, map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4"}), ociHPCOKE)
 	a100MPI = high(merged(hcollOff, ucxPML), ociHPCOKE)
-
-	// a100Busbw: measured were 230 to 235 on one node, 219 to 223 (BM.GPU4.8) and 187 to 190 (B4.8) on two.
-	a100Busbw = map[int]Value[float64]{1: medium(185.0, gate), 2: medium(185.0, gate)}
 )
 
 // a100v2HCAs leave out mlx5_0 and mlx5_13, which serve the VCN.
@@ -36,7 +33,10 @@ var ampereShapes = []Shape{
 		HCAs:              high(mlx5("0-3,6-17"), hpcCNAuth), // mlx5_4 and 5 serve the VCN
 		NCCLEnv:           a100Env,
 		MPIEnv:            a100MPI,
-		MinBusbwAllReduce: a100Busbw,
+		AllReduce:         allReduce(medium(185.0, gate), medium(185.0, gate), at(1, 8, high(230.0, tutorials)), at(2, 8, medium(219.0, tutorials))),
+		LinkWriteGbps:     medium(96.0, gate),
+		LinkLatencyMicros: medium(5.0, gate),
+		Topology:          gpu4Topology,
 	},
 	{
 		Name:              "BM.GPU.B4.8",
@@ -57,7 +57,10 @@ var ampereShapes = []Shape{
 		HCAs:              a100v2HCAs,
 		NCCLEnv:           a100Env,
 		MPIEnv:            a100MPI,
-		MinBusbwAllReduce: a100Busbw,
+		AllReduce:         allReduce(medium(185.0, gate), medium(185.0, gate), at(2, 8, high(187.0, "oci-hpc-oke and oci-hpc's runbook agree"))),
+		LinkWriteGbps:     medium(96.0, gate),
+		LinkLatencyMicros: medium(5.0, gate),
+		Topology:          a100Topology,
 	},
 	a100v2,
 	variant(a100v2, "BM.GPU.GM4.8", func(s *Shape) { // the old name of BM.GPU.A100-v2.8
@@ -68,31 +71,33 @@ var ampereShapes = []Shape{
 		s.NVMeDeviceBytes = medium(tb(6.8), alias)
 		s.NCCLEnv = medium(a100Env.V, alias)
 		s.MPIEnv = medium(a100MPI.V, alias)
-		s.MinBusbwAllReduce = map[int]Value[float64]{1: medium(185.0, alias), 2: medium(185.0, alias)}
+		s.AllReduce = allReduce(medium(185.0, alias), medium(185.0, alias))
+		s.LinkWriteGbps = medium(96.0, alias)
+		s.LinkLatencyMicros = medium(5.0, alias)
 	}),
 	{
-		Name:            "BM.GPU.A10.4",
-		GPUVendor:       NVIDIA,
-		GPUs:            high(4, oracleDocs),
-		GPUModel:        medium("NVIDIA A10", nvidiaName),
-		GPUMemoryBytes:  high(gib(24), oracleDocs),
-		OCPUs:           high(64, oracleDocs),
-		MemoryGB:        high(1024, oracleDocs),
-		NVMeDevices:     high(2, oracleDocs),
-		NVMeDeviceBytes: high(tb(3.84), oracleDocs),
-		VCNPorts:        high(2, oracleDocs),
-		VCNGbpsPort:     high(50, oracleDocs),
-		NICFamily:       unknown[string](notFound),
-		RDMAPorts:       high(0, oracleDocs),
-		RDMAGbpsPort:    unknown[int](noRDMA),
-		HCAsPerPort:     unknown[int](noRDMA),
-		HCAs:            unknown[[]string](noRDMA),
-		NCCLEnv:         noRDMAEnv,
-		MPIEnv:          noRDMAEnv,
-		MinBusbwAllReduce: map[int]Value[float64]{
-			1: unknown[float64](notFound),
-			2: unknown[float64](noRDMA),
-		},
+		Name:              "BM.GPU.A10.4",
+		GPUVendor:         NVIDIA,
+		GPUs:              high(4, oracleDocs),
+		GPUModel:          medium("NVIDIA A10", nvidiaName),
+		GPUMemoryBytes:    high(gib(24), oracleDocs),
+		OCPUs:             high(64, oracleDocs),
+		MemoryGB:          high(1024, oracleDocs),
+		NVMeDevices:       high(2, oracleDocs),
+		NVMeDeviceBytes:   high(tb(3.84), oracleDocs),
+		VCNPorts:          high(2, oracleDocs),
+		VCNGbpsPort:       high(50, oracleDocs),
+		NICFamily:         unknown[string](notFound),
+		RDMAPorts:         high(0, oracleDocs),
+		RDMAGbpsPort:      unknown[int](noRDMA),
+		HCAsPerPort:       unknown[int](noRDMA),
+		HCAs:              unknown[[]string](noRDMA),
+		NCCLEnv:           noRDMAEnv,
+		MPIEnv:            noRDMAEnv,
+		AllReduce:         allReduce(unknown[float64](notFound), unknown[float64](noRDMA)),
+		LinkWriteGbps:     unknown[float64](noRDMA),
+		LinkLatencyMicros: unknown[float64](noRDMA),
+		Topology:          processors(medium(2, slurmNodes), medium(2, slurmNodes)).without(noRDMA),
 	},
 	a10t1,
 	variant(a10t1, "BM.GPU.GU1.2", func(*Shape) {}),
@@ -117,31 +122,34 @@ var a100v2 = Shape{
 	HCAs:              a100v2HCAs,
 	NCCLEnv:           a100Env,
 	MPIEnv:            a100MPI,
-	MinBusbwAllReduce: a100Busbw,
+	AllReduce:         allReduce(medium(185.0, gate), medium(185.0, gate)),
+	LinkWriteGbps:     medium(96.0, gate),
+	LinkLatencyMicros: medium(5.0, gate),
+	Topology:          a100Topology,
 }
 
 // a10t1 is an internal shape of which little is public.
 var a10t1 = Shape{
-	Name:            "BM.GPU.T1.2",
-	GPUVendor:       NVIDIA,
-	GPUs:            medium(2, cnAuth),
-	GPUModel:        medium("NVIDIA A10", nvidiaName),
-	GPUMemoryBytes:  medium(gib(24), "as in BM.GPU.A10.4"),
-	OCPUs:           unknown[int](notFound),
-	MemoryGB:        unknown[int](notFound),
-	NVMeDevices:     unknown[int](notFound),
-	NVMeDeviceBytes: unknown[int64](notFound),
-	VCNPorts:        unknown[int](notFound),
-	VCNGbpsPort:     unknown[int](notFound),
-	NICFamily:       medium("ConnectX-5 Ex", cnAuth),
-	RDMAPorts:       medium(1, cnAuth),
-	RDMAGbpsPort:    unknown[int](notFound),
-	HCAsPerPort:     medium(1, cnAuth),
-	HCAs:            medium(mlx5("2"), cnAuth),
-	NCCLEnv:         unknown[map[string]string](notFound),
-	MPIEnv:          unknown[map[string]string](notFound),
-	MinBusbwAllReduce: map[int]Value[float64]{
-		1: unknown[float64](notFound),
-		2: unknown[float64](notFound),
-	},
+	Name:              "BM.GPU.T1.2",
+	GPUVendor:         NVIDIA,
+	GPUs:              medium(2, cnAuth),
+	GPUModel:          medium("NVIDIA A10", nvidiaName),
+	GPUMemoryBytes:    medium(gib(24), "as in BM.GPU.A10.4"),
+	OCPUs:             unknown[int](notFound),
+	MemoryGB:          unknown[int](notFound),
+	NVMeDevices:       unknown[int](notFound),
+	NVMeDeviceBytes:   unknown[int64](notFound),
+	VCNPorts:          unknown[int](notFound),
+	VCNGbpsPort:       unknown[int](notFound),
+	NICFamily:         medium("ConnectX-5 Ex", cnAuth),
+	RDMAPorts:         medium(1, cnAuth),
+	RDMAGbpsPort:      unknown[int](notFound),
+	HCAsPerPort:       medium(1, cnAuth),
+	HCAs:              medium(mlx5("2"), cnAuth),
+	NCCLEnv:           unknown[map[string]string](notFound),
+	MPIEnv:            unknown[map[string]string](notFound),
+	AllReduce:         allReduce(unknown[float64](notFound), unknown[float64](notFound)),
+	LinkWriteGbps:     unknown[float64](notFound),
+	LinkLatencyMicros: unknown[float64](notFound),
+	Topology:          processors(unknown[int](notFound), unknown[int](notFound)).without(notFound),
 }

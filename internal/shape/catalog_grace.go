@@ -24,31 +24,33 @@ var (
 	})
 )
 
+var graceTopology = processors(low(2, "two Grace processors: 144 cores"), low(2, "one a socket")).without(notFound)
+
 const graceGate = "one oci-hpc check, whose branch for this shape is defective; no measurement is published"
 
 var gb200 = Shape{
-	Name:            "BM.GPU.GB200.4",
-	GPUVendor:       NVIDIA,
-	GPUs:            high(4, oracleDocs),
-	GPUModel:        medium("NVIDIA GB200", nvidiaName),
-	GPUMemoryBytes:  high(gib(192), oracleDocs),
-	OCPUs:           high(144, oracleDocs),
-	MemoryGB:        high(960, oracleDocs),
-	NVMeDevices:     high(4, oracleDocs),
-	NVMeDeviceBytes: high(tb(7.68), oracleDocs),
-	VCNPorts:        high(2, oracleDocs),
-	VCNGbpsPort:     high(200, oracleDocs),
-	NICFamily:       high("ConnectX-7", oracleDocs),
-	RDMAPorts:       high(4, oracleDocs),
-	RDMAGbpsPort:    high(400, oracleDocs),
-	HCAsPerPort:     high(1, oracleDocs),
-	HCAs:            high(mlx5("0,1,3,4"), ociHPCOKE), // mlx5_2 is eth0, mlx5_5 is eth1
-	NCCLEnv:         gb200Env,
-	MPIEnv:          gb200MPI,
-	MinBusbwAllReduce: map[int]Value[float64]{
-		1: unknown[float64](notFound),
-		2: unknown[float64](notFound),
-	},
+	Name:              "BM.GPU.GB200.4",
+	GPUVendor:         NVIDIA,
+	GPUs:              high(4, oracleDocs),
+	GPUModel:          medium("NVIDIA GB200", nvidiaName),
+	GPUMemoryBytes:    high(gib(192), oracleDocs),
+	OCPUs:             high(144, oracleDocs),
+	MemoryGB:          high(960, oracleDocs),
+	NVMeDevices:       high(4, oracleDocs),
+	NVMeDeviceBytes:   high(tb(7.68), oracleDocs),
+	VCNPorts:          high(2, oracleDocs),
+	VCNGbpsPort:       high(200, oracleDocs),
+	NICFamily:         high("ConnectX-7", oracleDocs),
+	RDMAPorts:         high(4, oracleDocs),
+	RDMAGbpsPort:      high(400, oracleDocs),
+	HCAsPerPort:       high(1, oracleDocs),
+	HCAs:              high(mlx5("0,1,3,4"), ociHPCOKE), // mlx5_2 is eth0, mlx5_5 is eth1
+	NCCLEnv:           gb200Env,
+	MPIEnv:            gb200MPI,
+	AllReduce:         allReduce(unknown[float64](notFound), unknown[float64](notFound)),
+	LinkWriteGbps:     medium(384.0, gate),
+	LinkLatencyMicros: medium(9.0, gate),
+	Topology:          graceTopology,
 }
 
 var graceShapes = []Shape{
@@ -74,10 +76,7 @@ var graceShapes = []Shape{
 		s.HCAs = high(mlx5("0-3,5-8"), ociHPCOKE)
 		s.NCCLEnv = medium(graceRDMA, ociHPCOKE)
 		s.MPIEnv = medium(merged(hcollOff, ucxPML), ociHPC)
-		s.MinBusbwAllReduce = map[int]Value[float64]{
-			1: unknown[float64](notFound),
-			2: low(300.0, graceGate),
-		}
+		s.AllReduce = allReduce(unknown[float64](notFound), low(300.0, graceGate))
 	}),
 	{ // each 800 Gb/s port shows as two functions of 400; multi-plane hosts show rdma_vf_rail0 to 3 instead
 		Name:            "BM.GPU.GB300.4",
@@ -101,10 +100,10 @@ var graceShapes = []Shape{
 			"NCCL_NVLS_ENABLE":           "1",
 			"NCCL_BUFFSIZE":              "16777216",
 		}), ociHPCOKE),
-		MPIEnv: medium(merged(hcollOff, ucxPML), ociHPC),
-		MinBusbwAllReduce: map[int]Value[float64]{
-			1: unknown[float64](notFound),
-			2: low(440.0, graceGate),
-		},
+		MPIEnv:            medium(merged(hcollOff, ucxPML), ociHPC),
+		AllReduce:         allReduce(unknown[float64](notFound), low(440.0, graceGate)),
+		LinkWriteGbps:     medium(384.0, gate),
+		LinkLatencyMicros: medium(9.0, gate),
+		Topology:          graceTopology,
 	},
 }

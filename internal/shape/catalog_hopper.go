@@ -35,10 +35,11 @@ var h100 = Shape{
 	HCAs:            high(mlx5("0,1,3-10,12-17"), hpcCNAuth), // mlx5_2 and 11 serve the VCN
 	NCCLEnv:         hopperEnv,
 	MPIEnv:          hopperMPI,
-	MinBusbwAllReduce: map[int]Value[float64]{
-		1: medium(440.0, gate),
-		2: medium(440.0, gate+"; measured: 449 at 1 GiB, 471 at 16 GiB"),
-	},
+	AllReduce: allReduce(medium(440.0, gate), medium(440.0, gate),
+		at(2, 1, medium(449.0, troubleshooting)), at(2, 16, medium(471.0, troubleshooting))),
+	LinkWriteGbps:     medium(192.0, gate),
+	LinkLatencyMicros: medium(5.0, gate),
+	Topology:          h100Topology,
 }
 
 var h200 = Shape{
@@ -60,10 +61,11 @@ var h200 = Shape{
 	HCAs:            high(mlx5("0,3-6,9-11"), ociHPCOKE), // mlx5_1, 2, 7 and 8 are not for data
 	NCCLEnv:         hopperEnv,
 	MPIEnv:          hopperMPI,
-	MinBusbwAllReduce: map[int]Value[float64]{
-		1: medium(440.0, gate+"; measured at Argonne: 476"),
-		2: medium(440.0, gate+"; measured at Argonne: 458 at 1 GiB, 486 at 16 GiB"),
-	},
+	AllReduce: allReduce(medium(440.0, gate), medium(440.0, gate), at(1, 1, medium(475.0, argonne)),
+		at(2, 1, medium(457.0, argonne)), at(2, 8, medium(484.0, argonne)), at(2, 16, medium(486.0, argonne))),
+	LinkWriteGbps:     medium(384.0, gate),
+	LinkLatencyMicros: medium(5.0, gate),
+	Topology:          h200Topology,
 }
 
 var hopperShapes = []Shape{
@@ -86,7 +88,10 @@ var hopperShapes = []Shape{
 		s.HCAs = medium(mlx5("0,1,4-11,14-19"), cnAuth)
 		s.NCCLEnv = low(hopperVariables, asH100)
 		s.MPIEnv = low(hopperMPI.V, asH100)
-		s.MinBusbwAllReduce = map[int]Value[float64]{1: low(440.0, asH100), 2: low(440.0, asH100)}
+		s.AllReduce = allReduce(low(440.0, asH100), low(440.0, asH100))
+		s.LinkWriteGbps = low(192.0, asH100)
+		s.LinkLatencyMicros = low(5.0, asH100)
+		s.Topology = processors(low(2, asH100), low(2, asH100)).without(notFound)
 	}),
 	h200,
 }

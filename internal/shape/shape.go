@@ -8,6 +8,7 @@
 package shape
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -32,6 +33,21 @@ type Value[T any] struct {
 	Source string
 }
 
+// MarshalJSON writes value, confidence and source; the value is null where there is none.
+func (v Value[T]) MarshalJSON() ([]byte, error) {
+	document := struct {
+		Value      *T         `json:"value"`
+		Confidence Confidence `json:"confidence"`
+		Source     string     `json:"source"`
+	}{nil, v.Confidence, v.Source}
+	if v.Known() {
+		document.Value = &v.V
+	} else {
+		document.Confidence = "unknown"
+	}
+	return json.Marshal(document)
+}
+
 // Usable says whether the value may decide a pass or a fail.
 func (v Value[T]) Usable() bool { return v.Confidence == High || v.Confidence == Medium }
 
@@ -50,34 +66,38 @@ const (
 
 // Shape is one OCI shape.
 type Shape struct {
-	Name      string
-	GPUVendor Vendor
-	GPUs      Value[int]
-	GPUModel  Value[string] // as nvidia-smi names it, such as NVIDIA A100-SXM4-40GB
+	Name      string        `json:"name"`
+	GPUVendor Vendor        `json:"gpu_vendor"`
+	GPUs      Value[int]    `json:"gpus"`
+	GPUModel  Value[string] `json:"gpu_model"` // as nvidia-smi names it, such as NVIDIA A100-SXM4-40GB
 	// GPUMemoryBytes is a GPU's nominal memory; tools show a little less.
-	GPUMemoryBytes Value[int64]
-	OCPUs          Value[int]
-	MemoryGB       Value[int]
+	GPUMemoryBytes Value[int64] `json:"gpu_memory_bytes"`
+	OCPUs          Value[int]   `json:"ocpus"`
+	MemoryGB       Value[int]   `json:"memory_gb"`
 	// NVMeDevices is the number of local NVMe devices: an expectation. What is there is found at boot.
-	NVMeDevices     Value[int]
-	NVMeDeviceBytes Value[int64] // of one device
-	VCNPorts        Value[int]
-	VCNGbpsPort     Value[int] // gigabits per second, a port
-	NICFamily       Value[string]
-	RDMAPorts       Value[int]
-	RDMAGbpsPort    Value[int] // gigabits per second, a port
+	NVMeDevices     Value[int]    `json:"nvme_devices"`
+	NVMeDeviceBytes Value[int64]  `json:"nvme_device_bytes"` // of one device
+	VCNPorts        Value[int]    `json:"vcn_ports"`
+	VCNGbpsPort     Value[int]    `json:"vcn_gbps_per_port"` // gigabits per second, a port
+	NICFamily       Value[string] `json:"nic_family"`
+	RDMAPorts       Value[int]    `json:"rdma_ports"`
+	RDMAGbpsPort    Value[int]    `json:"rdma_gbps_per_port"` // gigabits per second, a port
 	// HCAsPerPort is the number of PCI functions, each an HCA of its own, by which one RDMA port is used.
-	HCAsPerPort Value[int]
-	HCAs        Value[[]string] // data HCAs for NCCL, such as mlx5_0
+	HCAsPerPort Value[int]      `json:"hcas_per_port"`
+	HCAs        Value[[]string] `json:"hcas"` // data HCAs for NCCL, such as mlx5_0
 	// NCCLEnv holds the public recommendations for NCCL on the shape, by variable name, without NCCL_IB_HCA
 	// (see [Shape.Environment]), without NCCL_SOCKET_IFNAME (interface names depend on the image), and
 	// without variables on which the sources conflict.
-	NCCLEnv Value[map[string]string]
+	NCCLEnv Value[map[string]string] `json:"nccl_environment"`
 	// MPIEnv holds the same for Open MPI, UCX and HCOLL, which start the ranks and carry no data of NCCL.
-	MPIEnv Value[map[string]string]
-	// MinBusbwAllReduce is the least all_reduce bus bandwidth at 1 GiB and above, 10^9 bytes per second, by
-	// number of nodes; see [Shape.MinBusbw].
-	MinBusbwAllReduce map[int]Value[float64]
+	MPIEnv Value[map[string]string] `json:"mpi_environment"`
+	// AllReduce is by nodes and message size, from 1 GiB on; see [Shape.Busbw] and [Shape.MinBusbw].
+	AllReduce []Bandwidth `json:"all_reduce"`
+	// LinkWriteGbps is the least that ib_write_bw must show between two nodes, gigabits per second an HCA.
+	LinkWriteGbps Value[float64] `json:"min_ib_write_bw_gbps"`
+	// LinkLatencyMicros is the most that ib_write_lat may show between two nodes, microseconds.
+	LinkLatencyMicros Value[float64] `json:"max_ib_write_lat_us"`
+	Topology          Topology       `json:"topology"`
 }
 
 // Lookup finds a shape by its exact name.
@@ -101,6 +121,10 @@ func All() []Shape {
 // IsRDMA says whether the shape has ports for a cluster network.
 func (s Shape) IsRDMA() bool { return s.RDMAPorts.V > 0 || len(s.HCAs.V) > 0 }
 
+// NeedsMemoryCluster says whether OCI offers a shape only in GPU memory clusters: those of Grace Blackwell
+// racks, also such as are not in the catalog yet.
+func NeedsMemoryCluster(name string) bool { return strings.HasPrefix(name, "BM.GPU.GB") }
+
 // Environment is what to set for NCCL on the shape: the usable part of the catalog, as a new map. An
 // empty map means that NCCL's defaults are the best that is known.
 func (s Shape) Environment() map[string]string {
@@ -112,14 +136,4 @@ func (s Shape) Environment() map[string]string {
 		env["NCCL_IB_HCA"] = "=" + strings.Join(s.HCAs.V, ",") // "=": mlx5_1 must not match mlx5_10
 	}
 	return env
-}
-
-// MinBusbw is the least all_reduce bus bandwidth at 1 GiB and above over that many nodes, 10^9 bytes per
-// second. It is Unknown, with the reason, where nobody published a limit: results on two nodes do not
-// predict those of larger clusters.
-func (s Shape) MinBusbw(nodes int) Value[float64] {
-	if limit, ok := s.MinBusbwAllReduce[nodes]; ok {
-		return limit
-	}
-	return unknown[float64]("no limit is published for this number of nodes")
 }

@@ -46,21 +46,14 @@ func TestComplete(t *testing.T) {
 	t.Parallel()
 	for _, s := range shape.All() {
 		values := map[string]reflect.Value{}
-		fields := reflect.ValueOf(s)
-		for i := range fields.NumField() {
-			if field := fields.Field(i); field.Kind() == reflect.Struct {
-				values[fields.Type().Field(i).Name] = field
-			}
-		}
-		if len(values) < 15 {
+		collect(values, "", reflect.ValueOf(s))
+		if len(values) < 28 {
 			t.Fatalf("only %d values of %s are looked at", len(values), s.Name)
 		}
 		for _, nodes := range []int{1, 2} {
-			limit, ok := s.MinBusbwAllReduce[nodes]
-			if !ok {
-				t.Errorf("%s: no bandwidth limit on %d nodes, nor why not", s.Name, nodes)
+			if _, ok := s.Busbw(nodes, 1<<30); !ok {
+				t.Errorf("%s: nothing on the bandwidth of %d nodes, nor why not", s.Name, nodes)
 			}
-			values["MinBusbwAllReduce"+strconv.Itoa(nodes)] = reflect.ValueOf(limit)
 		}
 		for name, v := range values {
 			value, confidence := v.FieldByName("V"), shape.Confidence(v.FieldByName("Confidence").String())
@@ -76,6 +69,24 @@ func TestComplete(t *testing.T) {
 			default:
 				t.Errorf("%s: %s has confidence %q", s.Name, name, confidence)
 			}
+		}
+	}
+}
+
+// collect finds every Value below a struct, by its path.
+func collect(values map[string]reflect.Value, path string, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			collect(values, path+strconv.Itoa(i), v.Index(i))
+		}
+	case reflect.Struct:
+		if v.FieldByName("Confidence").IsValid() {
+			values[path] = v
+			return
+		}
+		for i := range v.NumField() {
+			collect(values, path+"."+v.Type().Field(i).Name, v.Field(i))
 		}
 	}
 }
@@ -115,18 +126,75 @@ func TestConsistent(t *testing.T) {
 					t.Errorf("environment %s=%q", name, value)
 				}
 			}
-			for nodes, limit := range s.MinBusbwAllReduce {
-				if limit.Known() && (limit.V <= 0 || s.GPUs.V == 0 || nodes > 1 && !s.IsRDMA()) {
-					t.Errorf("limit %v on %d nodes", limit, nodes)
-				}
-				if limit != s.MinBusbw(nodes) {
-					t.Errorf("MinBusbw(%d) = %v, want %v", nodes, s.MinBusbw(nodes), limit)
-				}
-			}
-			if limit := s.MinBusbw(3); limit.Known() || limit.Source == "" {
-				t.Errorf("MinBusbw(3) = %v: nobody published one", limit)
-			}
+			checkBandwidth(t, s)
+			checkTopology(t, s)
 		})
+	}
+}
+
+// checkBandwidth wants rows of rising nodes and sizes without gaps.
+func checkBandwidth(t *testing.T, s shape.Shape) {
+	t.Helper()
+	var last shape.Bandwidth
+	for _, b := range s.AllReduce {
+		follows := b.Nodes == last.Nodes+1 && b.FromBytes == 1<<30 && last.ToBytes == 0 ||
+			b.Nodes == last.Nodes && b.FromBytes == last.ToBytes && b.FromBytes > last.FromBytes
+		if !follows {
+			t.Errorf("row %+v follows %+v", b, last)
+		}
+		for _, v := range []shape.Value[float64]{b.Min, b.Expected} {
+			if v.Known() && (v.V <= 0 || s.GPUs.V == 0 || b.Nodes > 1 && !s.IsRDMA()) {
+				t.Errorf("bandwidth %v on %d nodes", v, b.Nodes)
+			}
+		}
+		if b.Min.Known() && b.Expected.Known() && b.Expected.V < b.Min.V {
+			t.Errorf("what was measured does not pass: %+v", b)
+		}
+		if b.FromBytes == 1<<30 && b.Min != s.MinBusbw(b.Nodes) {
+			t.Errorf("MinBusbw(%d) = %v, want %v", b.Nodes, s.MinBusbw(b.Nodes), b.Min)
+		}
+		if found, ok := s.Busbw(b.Nodes, b.FromBytes); !ok || found != b {
+			t.Errorf("Busbw(%d, %d) = %v", b.Nodes, b.FromBytes, found)
+		}
+		last = b
+	}
+	if last.ToBytes != 0 {
+		t.Errorf("the last row %+v has an end", last)
+	}
+	if _, ok := s.Busbw(2, 1<<20); ok {
+		t.Error("nothing is published for small messages")
+	}
+	if limit := s.MinBusbw(3); limit.Known() || limit.Source == "" {
+		t.Errorf("MinBusbw(3) = %v: nobody published one", limit)
+	}
+	if link := s.LinkWriteGbps; link.Known() && (!s.IsRDMA() || s.RDMAGbpsPort.Known() && link.V*float64(s.HCAsPerPort.V) > float64(s.RDMAGbpsPort.V)) {
+		t.Errorf("ib_write_bw must show %v, of %v Gb/s a port", link, s.RDMAGbpsPort)
+	}
+	if s.LinkWriteGbps.Known() != s.LinkLatencyMicros.Known() {
+		t.Error("a limit for ib_write_bw comes with one for ib_write_lat")
+	}
+}
+
+// checkTopology wants the same HCAs and ports wherever they are listed.
+func checkTopology(t *testing.T, s shape.Shape) {
+	t.Helper()
+	topology := s.Topology
+	if !s.IsRDMA() && (topology.PCIBuses.Known() || topology.Interfaces.Known() || topology.GPUHCAs.Known()) {
+		t.Error("RDMA ports of a shape without")
+	}
+	if groups := topology.GPUHCAs; groups.Known() {
+		near := strings.Split(strings.Join(groups.V, ","), ",")
+		if len(groups.V) != s.GPUs.V || !slices.Equal(slices.Sorted(slices.Values(near)), slices.Sorted(slices.Values(s.HCAs.V))) {
+			t.Errorf("HCAs of the GPUs %q, all %q", groups.V, s.HCAs.V)
+		}
+	}
+	for name, list := range map[string]shape.Value[[]string]{"interfaces": topology.Interfaces, "renamed": topology.RenamedInterfaces} {
+		if list.Known() && len(list.V) != len(s.HCAs.V) {
+			t.Errorf("%d %s, %d HCAs", len(list.V), name, len(s.HCAs.V))
+		}
+	}
+	if n := topology.NUMANodes; n.Known() && n.V%topology.Sockets.V != 0 {
+		t.Errorf("%d NUMA nodes on %d sockets", n.V, topology.Sockets.V)
 	}
 }
 
