@@ -80,14 +80,14 @@ func wait(t *testing.T, operation *oci.Operation) oci.Cluster {
 
 func expectNothing(t *testing.T, region *acctest.Region) {
 	t.Helper()
-	if s := region.Stats(); s.InstanceConfigurations+s.ClusterNetworks+s.InstancePools+s.Instances != 0 {
+	if s := region.Stats(); s.InstanceConfigurations+s.ClusterNetworks+s.ComputeClusters+s.InstancePools+s.Instances != 0 {
 		t.Errorf("left over: %+v", s)
 	}
 }
 
 func TestLifeCycle(t *testing.T) {
 	t.Parallel()
-	for _, interconnect := range []oci.Interconnect{oci.ClusterNetwork, oci.NoInterconnect} {
+	for _, interconnect := range interconnects {
 		t.Run(string(interconnect), func(t *testing.T) {
 			t.Parallel()
 			region := acctest.StartRegion(t, nil)
@@ -157,7 +157,7 @@ func expectNodes(t *testing.T, s *oci.Clusters, c oci.Cluster, count int) {
 	addresses := map[string]bool{}
 	for _, n := range nodes {
 		addresses[n.PrivateIP] = true
-		if n.State != "RUNNING" || !strings.HasPrefix(n.Hostname, "inst-") || n.PrivateIP == "" || n.FaultDomain == "" {
+		if n.State != "RUNNING" || n.Hostname != n.DisplayName || n.PrivateIP == "" || n.FaultDomain == "" {
 			t.Errorf("node %+v", n)
 		}
 	}

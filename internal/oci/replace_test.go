@@ -41,7 +41,7 @@ func update(t *testing.T, s *oci.Clusters, c oci.Cluster, change oci.Change) oci
 }
 
 // interconnects that can be tested alike.
-var interconnects = []oci.Interconnect{oci.ClusterNetwork, oci.NoInterconnect}
+var interconnects = []oci.Interconnect{oci.ClusterNetwork, oci.ComputeCluster, oci.NoInterconnect}
 
 func TestChosenNodesGo(t *testing.T) {
 	t.Parallel()

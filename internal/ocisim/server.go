@@ -62,6 +62,7 @@ type Stats struct {
 	// Resources that exist, without terminated ones.
 	InstanceConfigurations int
 	ClusterNetworks        int
+	ComputeClusters        int
 	InstancePools          int
 	Instances              int
 }
@@ -155,6 +156,7 @@ func (s *Server) Stats() Stats {
 	st.Operations, st.Faults, st.Unknown = maps.Clone(st.Operations), maps.Clone(st.Faults), maps.Clone(st.Unknown)
 	st.InstanceConfigurations = live(s.store.configurations)
 	st.ClusterNetworks = live(s.store.networks)
+	st.ComputeClusters = live(s.store.computeClusters)
 	st.InstancePools = live(s.store.pools)
 	st.Instances = live(s.store.instances)
 	return st
