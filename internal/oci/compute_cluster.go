@@ -123,8 +123,8 @@ func (g computeClusters) get(ctx context.Context, id string) (Cluster, error) {
 		return Cluster{}, err
 	}
 	if shared {
-		gone := func(i core.Instance) bool { return i.LifecycleState == core.InstanceLifecycleStateTerminated }
-		if configuration == nil && len(slices.DeleteFunc(members, gone)) == 0 {
+		there := func(i core.Instance) bool { return i.LifecycleState != core.InstanceLifecycleStateTerminated }
+		if configuration == nil && !slices.ContainsFunc(members, there) {
 			return Cluster{}, fmt.Errorf("the compute cluster %s has no nodes with the tag %s=%s: %w", ocid, MarkerTag, token, ErrGone)
 		}
 		c.describe(configuration)
