@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"reflect"
 
 	"github.com/google/uuid"
 )
@@ -88,8 +86,8 @@ type Change struct {
 	// Managed are the tags that the user has set before. Tags that Want leaves out, but that are not among
 	// them either, are somebody else's and stay.
 	Managed Tags
-	// Relaunch says that nodes are launched differently from now on: a new configuration takes the place
-	// of the old one.
+	// Relaunch says that nodes are launched differently from now on, tags aside: a new configuration takes
+	// the place of the old one. New tags are set on running nodes as well, and need no Relaunch.
 	Relaunch bool
 	// Remove and Replace name nodes by OCID. Those that are no longer there are no error. Removed ones are
 	// the first to go when the cluster shrinks; replaced ones leave the size as it is.
@@ -141,14 +139,20 @@ func (s *Clusters) Update(ctx context.Context, id string, change Change) (*Opera
 		_, err = operation.next(ctx, current, members)
 		return operation, err
 	}
-	return operation, operation.configure(ctx, current, target, change.Relaunch)
+	if !current.tags().equal(target.tags()) {
+		if err := s.retagNodes(ctx, current, members, change); err != nil {
+			return nil, err
+		}
+	}
+	return operation, operation.configure(ctx, current, target)
 }
 
 // toward gives the operation that makes a cluster as wanted.
 func (s *Clusters) toward(current Cluster, change Change) *Operation {
 	target, want := current, change.Want
 	target.DisplayName, target.Size, target.Launch = want.DisplayName, want.Size, want.Launch
-	target.FreeformTags, target.DefinedTags = change.Managed.apply(current.Spec, want)
+	tags := change.Managed.apply(current.tags(), want.tags())
+	target.FreeformTags, target.DefinedTags = tags.Freeform, tags.Defined
 	return &Operation{
 		clusters: s, cluster: target, change: change,
 		step: step{size: target.Size, grows: !current.Complete()},
@@ -159,7 +163,7 @@ func (s *Clusters) toward(current Cluster, change Change) *Operation {
 func (c Cluster) differs(target Cluster) bool {
 	short := c.State == running && c.CurrentSize != target.Size // it stopped trying
 	return short || c.Size != target.Size || c.DisplayName != target.DisplayName ||
-		!maps.Equal(c.FreeformTags, target.FreeformTags) || !reflect.DeepEqual(c.DefinedTags, target.DefinedTags)
+		!c.tags().equal(target.tags())
 }
 
 // send updates the group. A cluster that is just beginning to move answers 409, so it gets the time that

@@ -42,11 +42,19 @@ func (s *Clusters) createConfiguration(ctx context.Context, spec Spec) (string, 
 	if err != nil {
 		return "", err
 	}
+	return s.storeConfiguration(ctx, spec, details)
+}
+
+// storeConfiguration makes an instance configuration for the spec's cluster from launch details, and says
+// on it what they say of themselves.
+func (s *Clusters) storeConfiguration(ctx context.Context, spec Spec, details *core.InstanceConfigurationLaunchInstanceDetails) (string, error) {
+	tags := spec.tagged()
+	tags[LaunchTag] = details.FreeformTags[LaunchTag]
 	response, err := change(ctx, s.Clients, s.ComputeManagement.CreateInstanceConfiguration, core.CreateInstanceConfigurationRequest{
 		CreateInstanceConfiguration: core.CreateInstanceConfigurationDetails{
 			CompartmentId:   &spec.CompartmentID,
 			DisplayName:     &spec.DisplayName,
-			FreeformTags:    spec.launchTags(),
+			FreeformTags:    tags,
 			DefinedTags:     spec.DefinedTags,
 			InstanceDetails: core.ComputeInstanceDetails{LaunchDetails: details},
 		},
@@ -101,19 +109,10 @@ func (s *Clusters) readLaunch(ctx context.Context, c *Cluster) error {
 	if c.ConfigurationID == "" {
 		return nil
 	}
-	response, err := read(ctx, s.Clients, s.ComputeManagement.GetInstanceConfiguration,
-		core.GetInstanceConfigurationRequest{InstanceConfigurationId: &c.ConfigurationID})
-	if KindOf(err) == NotFound {
-		return nil
+	details, err := s.detailsOf(ctx, c.ConfigurationID)
+	if err != nil || details == nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("read instance configuration %s: %w", c.ConfigurationID, err)
-	}
-	instance, ok := response.InstanceDetails.(core.ComputeInstanceDetails)
-	if !ok || instance.LaunchDetails == nil {
-		return nil
-	}
-	details := instance.LaunchDetails
 	c.Launch = launchOf(details)
 	c.Launch.Plugins = c.pluginsOf(details.AgentConfig)
 	if vnic := details.CreateVnicDetails; c.Interconnect == ComputeCluster && vnic != nil {

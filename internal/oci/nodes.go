@@ -53,7 +53,7 @@ func (s *Clusters) Nodes(ctx context.Context, c Cluster) ([]Node, error) {
 			return nil, err
 		}
 	}
-	return nodes, nil
+	return nodes, s.markStale(ctx, c, nodes)
 }
 
 // members gives the nodes without addresses; nodes that are on their way out are none any more.

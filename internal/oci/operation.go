@@ -15,6 +15,7 @@ type Operation struct {
 	cluster  Cluster // as it shall be in the end
 	change   Change  // names the nodes that go
 	step     step
+	rolling  rolling
 	singles  singles
 	// obsolete configurations go when nothing uses them any more.
 	obsolete []string
@@ -45,11 +46,14 @@ func (o *Operation) Wait(ctx context.Context, report func(Progress)) (Cluster, e
 	for {
 		members, err := o.reach(ctx, watch, &last)
 		if err != nil {
-			return last, fmt.Errorf("wait for the %s: %w", last.Interconnect.noun(), err)
+			return last, o.stopped(ctx, last, fmt.Errorf("wait for the %s: %w", last.Interconnect.noun(), err))
 		}
 		begun, err := o.next(ctx, last, members)
-		if err != nil || !begun {
-			return last, err
+		if err != nil {
+			return last, o.stopped(ctx, last, err)
+		}
+		if !begun {
+			return last, nil
 		}
 		watch.expect()
 	}
@@ -74,10 +78,14 @@ func (o *Operation) reach(ctx context.Context, watch *watch, last *Cluster) ([]N
 		if err := o.advance(ctx, now); err != nil {
 			return false, err
 		}
-		seen := Progress{Cluster: now}
-		done := false
-		if members, done, err = o.reached(ctx, &seen); done || err != nil {
-			return done, err
+		seen := Progress{Cluster: now, Replaced: o.rolling.replaced, Stale: o.rolling.stale}
+		var done bool
+		if members, done, err = o.reached(ctx, &seen); err != nil {
+			return false, err
+		}
+		if done {
+			watch.see(ctx, seen)
+			return true, nil
 		}
 		failed, err := o.look(ctx, &seen)
 		if err != nil {

@@ -28,7 +28,7 @@ type watch struct {
 	report           func(Progress)
 	begun, told, was time.Time // was: when the last change was seen
 	state            string
-	size             int
+	size, stale      int
 }
 
 func newWatch(report func(Progress)) *watch {
@@ -44,9 +44,9 @@ func (w *watch) see(ctx context.Context, p Progress) {
 	p.Elapsed = now.Sub(w.begun)
 	c := p.Cluster
 	tflog.Debug(ctx, "Looked at the cluster", map[string]any{"id": c.ID, "state": c.State, "current_size": c.CurrentSize})
-	changed := c.State != w.state || c.CurrentSize != w.size
+	changed := c.State != w.state || c.CurrentSize != w.size || p.Stale != w.stale
 	if changed {
-		w.state, w.size, w.was = c.State, c.CurrentSize, now
+		w.state, w.size, w.stale, w.was = c.State, c.CurrentSize, p.Stale, now
 	}
 	if changed || now.Sub(w.told) >= time.Minute {
 		w.told = now

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 )
 
@@ -21,12 +20,12 @@ func (o *Operation) next(ctx context.Context, now Cluster, members []Node) (begu
 		return true, o.release(ctx, now, nodes, false)
 	}
 	if now.Size != o.cluster.Size {
-		return true, o.configure(ctx, now, o.cluster, false)
+		return true, o.configure(ctx, now, o.cluster)
 	}
 	if nodes := among(members, o.change.Replace); len(nodes) > 0 {
 		return true, o.release(ctx, now, nodes, true)
 	}
-	return false, nil
+	return o.roll(ctx, now, members)
 }
 
 // among gives the nodes whose OCIDs are in a list.
@@ -44,40 +43,50 @@ func (o *Operation) begin(ctx context.Context, now Cluster, size int) error {
 	return nil
 }
 
-// configure makes OCI's record equal to the target, with a new configuration if nodes are launched
-// differently from now on.
-func (o *Operation) configure(ctx context.Context, current, target Cluster, relaunch bool) error {
+// configure makes OCI's record equal to the target. What the nodes to come are launched by cannot be
+// changed, so that another launch or other tags need a new configuration.
+func (o *Operation) configure(ctx context.Context, current, target Cluster) error {
 	s := o.clusters
 	if err := o.begin(ctx, current, target.Size); err != nil {
 		return err
 	}
 	o.step.grows = target.Size > current.CurrentSize
-	if relaunch {
-		want := o.change.Want
-		want.Interconnect, want.Placement, want.Token = current.Interconnect, current.Placement, current.Token
-		id, err := s.createConfiguration(ctx, want)
-		if err != nil {
-			return err
-		}
-		o.cluster.ConfigurationID = id
+	id, err := o.configuration(ctx, current, target)
+	if err != nil {
+		return err
 	}
-	target.ConfigurationID = o.cluster.ConfigurationID
-	if reflect.DeepEqual(current.DefinedTags, target.DefinedTags) {
+	o.cluster.ConfigurationID, target.ConfigurationID = id, id
+	if current.DefinedTags.equal(target.DefinedTags) {
 		target.DefinedTags = nil // To repeat tags that others have set may not be allowed to this user.
 	}
+	renewed := id != current.ConfigurationID
 	if err := s.send(ctx, target); err != nil {
 		err = fmt.Errorf("change the %s: %w", target.Interconnect.noun(), err)
-		if relaunch {
+		if renewed {
 			ctx, cancel := s.Afterwards(ctx)
 			defer cancel()
-			err = errors.Join(err, s.deleteConfiguration(ctx, target.ConfigurationID))
+			err = errors.Join(err, s.deleteConfiguration(ctx, id))
 		}
 		return err
 	}
-	if relaunch {
+	if renewed {
 		o.obsolete = append(o.obsolete, current.ConfigurationID)
 	}
 	return nil
+}
+
+// configuration gives the OCID of what nodes are launched by from now on.
+func (o *Operation) configuration(ctx context.Context, current, target Cluster) (string, error) {
+	switch {
+	case o.change.Relaunch:
+		o.change.Relaunch = false
+		want := o.change.Want
+		want.Interconnect, want.Placement, want.Token = current.Interconnect, current.Placement, current.Token
+		return o.clusters.createConfiguration(ctx, want)
+	case !current.tags().equal(target.tags()):
+		return o.clusters.retagConfiguration(ctx, current, o.change)
+	}
+	return current.ConfigurationID, nil
 }
 
 // release takes nodes out, with or without a replacement each: as many as OCI accepts at once. It may

@@ -2,7 +2,10 @@
 
 package oci
 
-import "maps"
+import (
+	"maps"
+	"reflect"
+)
 
 // Tags are the tags that a user manages, as last recorded. All others on a resource are somebody else's:
 // tag defaults, cost tracking, other tools.
@@ -11,31 +14,40 @@ type Tags struct {
 	Defined  DefinedTags
 }
 
-// apply gives the tags of a resource after the user's have changed to what is wanted.
-func (t Tags) apply(current, want Spec) (map[string]string, DefinedTags) {
-	freeform := maps.Clone(current.FreeformTags)
-	if freeform == nil {
-		freeform = map[string]string{}
-	}
-	for key := range t.Freeform {
-		delete(freeform, key)
-	}
-	maps.Copy(freeform, want.FreeformTags)
+// tags of a cluster, without the marker.
+func (s Spec) tags() Tags { return Tags{Freeform: s.FreeformTags, Defined: s.DefinedTags} }
 
-	defined := DefinedTags{}
-	for space, tags := range current.DefinedTags {
-		for key, value := range tags {
+// equal says that two sets of tags are the same; none are the same as empty ones.
+func (t Tags) equal(other Tags) bool {
+	return maps.Equal(t.Freeform, other.Freeform) && t.Defined.equal(other.Defined)
+}
+
+// apply gives the tags of a resource after the user's have changed to what is wanted.
+func (t Tags) apply(has, want Tags) Tags {
+	tags := Tags{Freeform: map[string]string{}, Defined: DefinedTags{}}
+	for key, value := range has.Freeform {
+		if _, managed := t.Freeform[key]; !managed {
+			tags.Freeform[key] = value
+		}
+	}
+	maps.Copy(tags.Freeform, want.Freeform)
+	for space, pairs := range has.Defined {
+		for key, value := range pairs {
 			if _, managed := t.Defined[space][key]; !managed {
-				defined.set(space, key, value)
+				tags.Defined.set(space, key, value)
 			}
 		}
 	}
-	for space, tags := range want.DefinedTags {
-		for key, value := range tags {
-			defined.set(space, key, value)
+	for space, pairs := range want.Defined {
+		for key, value := range pairs {
+			tags.Defined.set(space, key, value)
 		}
 	}
-	return freeform, defined
+	return tags
+}
+
+func (t DefinedTags) equal(other DefinedTags) bool {
+	return len(t) == 0 && len(other) == 0 || reflect.DeepEqual(t, other)
 }
 
 func (t DefinedTags) set(space, key string, value any) {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package oci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/oracle/oci-go-sdk/v65/common"
+	"github.com/oracle/oci-go-sdk/v65/core"
+)
+
+// markStale finds the nodes that were launched otherwise than the cluster's nodes are now. New tags bring
+// a new configuration, too: where that differs from a node's, the digest of the launch decides.
+func (s *Clusters) markStale(ctx context.Context, c Cluster, nodes []Node) error {
+	former := func(n Node) bool { return n.ConfigurationID != c.ConfigurationID }
+	if !slices.ContainsFunc(nodes, former) {
+		return nil
+	}
+	digest := ""
+	details, err := s.detailsOf(ctx, c.ConfigurationID)
+	if err != nil {
+		return err
+	}
+	if details != nil {
+		digest = details.FreeformTags[LaunchTag]
+	}
+	instances, err := s.inCompartment(ctx, c)
+	if err != nil {
+		return err
+	}
+	for i, n := range nodes {
+		nodes[i].Stale = former(n) && (digest == "" || instances[n.ID].FreeformTags[LaunchTag] != digest)
+	}
+	return nil
+}
+
+// stale gives the nodes that are.
+func stale(nodes []Node) []Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n Node) bool { return !n.Stale })
+}
+
+// detailsOf gives the launch details of a configuration; nil where somebody deleted it, or made it from
+// options that have no one launch.
+func (s *Clusters) detailsOf(ctx context.Context, configurationID string) (*core.InstanceConfigurationLaunchInstanceDetails, error) {
+	response, err := read(ctx, s.Clients, s.ComputeManagement.GetInstanceConfiguration,
+		core.GetInstanceConfigurationRequest{InstanceConfigurationId: &configurationID})
+	if KindOf(err) == NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read instance configuration %s: %w", configurationID, err)
+	}
+	instance, ok := response.InstanceDetails.(core.ComputeInstanceDetails)
+	if !ok {
+		return nil, nil
+	}
+	return instance.LaunchDetails, nil
+}
+
+// inCompartment gives the instances of a cluster's compartment and availability domain by OCID, with their
+// tags. OCI cannot list them by pool.
+func (s *Clusters) inCompartment(ctx context.Context, c Cluster) (map[string]core.Instance, error) {
+	all := map[string]core.Instance{}
+	request := core.ListInstancesRequest{
+		CompartmentId: &c.CompartmentID, AvailabilityDomain: &c.Placement.AvailabilityDomain, Limit: common.Int(pageSize),
+	}
+	for {
+		response, err := read(ctx, s.Clients, s.Compute.ListInstances, request)
+		if err != nil {
+			return nil, fmt.Errorf("list the instances of compartment %s: %w", c.CompartmentID, err)
+		}
+		for _, item := range response.Items {
+			all[value(item.Id)] = item
+		}
+		if request.Page = response.OpcNextPage; request.Page == nil {
+			return all, nil
+		}
+	}
+}
