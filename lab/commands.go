@@ -50,7 +50,7 @@ their command.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().StringVar(&dir, "dir", lab.DefaultDir(), "state directory: keys, files for clients, log")
-	root.AddCommand(newUp(&dir), newDown(&dir), newStatus(&dir), newEnv(&dir), newExec(&dir), newRun())
+	root.AddCommand(newUp(&dir), newDown(&dir), newStatus(&dir), newRequests(&dir), newScenario(&dir), newEnv(&dir), newExec(&dir), newRun())
 	return root
 }
 
@@ -71,7 +71,8 @@ func configFlags(cmd *cobra.Command, cfg *lab.Config) {
 	flags.Float64Var(&cfg.TimeScale, "time-scale", lab.DefaultTimeScale, "by how much OCI's intervals are shortened; 1000 makes a minute 60 ms")
 	flags.StringToIntVar(&cfg.Capacity, "capacity", nil, "hosts that the region has of a shape, such as BM.GPU4.8=4; other shapes have no limit")
 	flags.StringVar((*string)(&cfg.Shortage), "shortage", string(ocisim.ShortageWaits), `what a pool without capacity does: wait (the default), "runs-short" or "terminates"`)
-	flags.IntVar(&cfg.HTTPPort, "http-port", 0, "port of the API on 127.0.0.1; 0 takes a free one")
+	flags.Var((*scenarioFile)(&cfg.Scenario), "scenario", "file that says what is scarce and what goes wrong; see ocihpc-lab scenario --help")
+	flags.IntVar(&cfg.HTTPPort, "http-port", 0, "port of the API, and of the proxy, on 127.0.0.1; 0 takes a free one")
 	flags.IntVar(&cfg.HTTPSPort, "https-port", 0, "port of the API over TLS on 127.0.0.1; 0 takes a free one")
 	flags.IntVar(&cfg.BastionPort, "bastion-port", 0, "port of the bastion's sshd on 127.0.0.1; 0 takes a free one")
 }
@@ -153,8 +154,8 @@ func newStatus(dir *string) *cobra.Command {
 		Example: "  ocihpc-lab status\n  ocihpc-lab status --output json",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return usageError{fmt.Errorf(`--output is %q, must be "text" or "json"`, output)}
+			if err := checkOutput(output); err != nil {
+				return err
 			}
 			l, err := lab.Open(*dir)
 			if err != nil {
@@ -180,6 +181,13 @@ func newStatus(dir *string) *cobra.Command {
 	return cmd
 }
 
+func checkOutput(format string) error {
+	if format != "text" && format != "json" {
+		return usageError{fmt.Errorf(`--output is %q, must be "text" or "json"`, format)}
+	}
+	return nil
+}
+
 func printStatus(w io.Writer, i lab.Info, s lab.Status) {
 	_, _ = fmt.Fprintf(w, "running, process %d, API %s, state directory %s\n", i.PID, i.Endpoint, i.Dir)
 	_, _ = fmt.Fprintf(w, "cluster networks %d, instance pools %d, instance configurations %d, instances %d, hosts %d\n",
@@ -192,26 +200,58 @@ func printStatus(w io.Writer, i lab.Info, s lab.Status) {
 		}
 		_ = table.Flush()
 	}
-	_, _ = fmt.Fprintf(w, "requests %d, refused for their signature %d, not simulated %d\n", s.Requests, s.Refused, len(s.Unknown))
+	_, _ = fmt.Fprintf(w, "requests %d, refused for their signature %d, faults of the scenario %d, not simulated %d\n",
+		s.Requests, s.Refused, total(s.Faults), total(s.Unknown))
+	for _, operation := range slices.Sorted(maps.Keys(s.Faults)) {
+		_, _ = fmt.Fprintf(w, "  fault: %s (%d)\n", operation, s.Faults[operation])
+	}
 	for _, operation := range slices.Sorted(maps.Keys(s.Unknown)) {
 		_, _ = fmt.Fprintf(w, "  not simulated: %s (%d)\n", operation, s.Unknown[operation])
 	}
 }
 
+func total(counts map[string]int) int {
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
 func newEnv(dir *string) *cobra.Command {
-	return &cobra.Command{
+	var official string
+	cmd := &cobra.Command{
 		Use: "env", Short: "Print the environment for the provider and Terraform, for a shell",
-		Example: `  eval "$(ocihpc-lab env)"`,
-		Args:    arguments(cobra.NoArgs),
+		Long: `env prints the environment that makes this provider and Terraform use the region, for a shell.
+
+With --official it is what OCI's official provider (oracle/oci) needs, too. "proxy" lets it reach
+the region by the names of OCI's endpoints, over https and through a proxy in the region that never
+reaches out of it; NO_PROXY has the hosts that Terraform needs itself. "http" uses plain http, which
+the provider's client for work requests cannot.`,
+		Example: `  eval "$(ocihpc-lab env)"
+  eval "$(ocihpc-lab env --official)"
+  eval "$(ocihpc-lab env --official=http)"`,
+		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lab.Open(*dir)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), l.Info.Exports())
+			environ := l.Info.Environ()
+			if official != "" {
+				more, err := l.Info.OfficialEnviron(lab.Way(official), os.Getenv("NO_PROXY"))
+				if err != nil {
+					return usageError{err}
+				}
+				environ = append(environ, more...)
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), lab.Exports(environ))
 			return err
 		},
 	}
+	cmd.Flags().StringVar(&official, "official", "", `what OCI's official provider needs, too: "proxy" or "http"`)
+	cmd.Flags().Lookup("official").NoOptDefVal = string(lab.WayProxy)
+	return cmd
 }
 
 func newExec(dir *string) *cobra.Command {

@@ -6,29 +6,55 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
 // TestCommands drives a lab without hosts through the command line.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir() + "/lab"
+	good, bad := t.TempDir()+"/good.yaml", t.TempDir()+"/bad.yaml"
+	for path, text := range map[string]string{
+		good: "faults:\n  - {operation: ListVcns, effect: throttle}\n", bad: "faults:\n  - {operaton: ListVcns}\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, step := range []struct {
 		args   string
 		status int
 		output string // part of it
 	}{
 		{"status", exitNotRunning, ""},
+		{"requests", exitNotRunning, ""},
 		{"up --hosts=planets", exitError, ""},
 		{"up --hosts=none --time-scale=x", exitUsage, ""},
 		{"up --hosts=none --capacity=BM.GPU99=1", exitError, ""},
-		{"up --hosts=none", 0, "eval \"$(ocihpc-lab env --dir " + dir + ")\""},
+		{"scenario " + good, exitNotRunning, ""},
+		{"up --hosts=none --scenario=" + bad, exitUsage, ""},
+		{"up --hosts=none --scenario=" + good, 0, "eval \"$(ocihpc-lab env --dir " + dir + ")\""},
 		{"up --hosts=none", exitRunning, ""},
 		{"status", 0, "instances 0, hosts 0"},
 		{"status --output=json", 0, `"unknown_requests": {}`},
 		{"status --output=yaml", exitUsage, ""},
 		{"env", 0, "export OCIHPC_ENDPOINT=http://127.0.0.1:"},
+		{"env --official", 0, "export HTTPS_PROXY=http://127.0.0.1:"},
+		{"env --official=http", 0, "oci_core.ComputeManagementClient=http://127.0.0.1:"},
+		{"env --official=pigeon", exitUsage, ""},
+		{"scenario " + good, 0, ""},
+		{"scenario " + bad, exitUsage, ""},
+		{"scenario /nonexistent", exitUsage, ""},
+		{"scenario", exitUsage, ""},
+		{"scenario --clear " + good, exitUsage, ""},
+		{"scenario --clear", 0, ""},
+		{"requests", 0, "OPERATION"},
+		{"requests --output=yaml", exitUsage, ""},
+		{"status", 0, "faults of the scenario 0, not simulated 0"},
 		{"exec bastion -- true", exitError, ""},
 		{"exec bastion", exitUsage, ""},
 		{"down now", exitUsage, ""},
@@ -54,6 +80,33 @@ func TestCommands(t *testing.T) {
 		}
 		if status != step.status || !strings.Contains(output.String(), step.output) {
 			t.Errorf("%s: status %d (%v), want %d; output:\n%s", step.args, status, err, step.status, &output)
+		}
+	}
+}
+
+// TestRequestsTable shows what is known of a request in one row.
+func TestRequestsTable(t *testing.T) {
+	t.Parallel()
+	var table strings.Builder
+	printRecordHead(&table)
+	for _, r := range []ocisim.RequestRecord{
+		{Operation: "LaunchInstance", Method: "POST", Path: "/20160918/instances", Status: 429, Code: "TooManyRequests", Fault: "throttle", Milliseconds: 12.34},
+		{Method: "GET", Path: "/20160918/volumes", Status: 501, Code: "MethodNotImplemented"},
+		{Operation: "GetVcn", Method: "GET", Path: "/20160918/vcns/ocid1.vcn", Fault: "hang"},
+		{Operation: "ListVcns", Method: "GET", Path: "/20160918/vcns", Status: 200},
+	} {
+		if err := printRecord(&table, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []string{
+		"12.3  429     LaunchInstance                      TooManyRequests, throttle  POST /20160918/instances\n",
+		"501     (unknown)                           MethodNotImplemented       GET /20160918/volumes\n",
+		"none    GetVcn                              hang                       GET /20160918/vcns/ocid1.vcn\n",
+		"200     ListVcns                            -                          GET /20160918/vcns\n",
+	} {
+		if !strings.Contains(table.String(), row) {
+			t.Errorf("no row %s in\n%s", row, table.String())
 		}
 	}
 }

@@ -256,9 +256,10 @@ func (d *daemon) serveAPI(ctx context.Context) error {
 	}
 	proxy := newProxy(d.region, authority, d.log)
 	server := &http.Server{
-		Handler: proxy, ReadHeaderTimeout: 30 * time.Second, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		Protocols: new(http.Protocols), Handler: proxy, ReadHeaderTimeout: 30 * time.Second, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 		TLSConfig: &tls.Config{GetCertificate: authority.endpoint, MinVersion: tls.VersionTLS12},
 	}
+	server.Protocols.SetHTTP1(true)                        // CONNECT, and connections that a scenario resets, need it.
 	go func() { _ = server.Serve(plain) }()                // They end by being closed.
 	go func() { _ = server.ServeTLS(encrypted, "", "") }() //
 	go func() { _ = server.Serve(proxy.tunnels) }()        //

@@ -66,10 +66,10 @@ func (i Info) Environ() []string {
 	}
 }
 
-// Exports gives [Info.Environ] as lines for a shell.
-func (i Info) Exports() string {
+// Exports gives environment variables as lines for a shell.
+func Exports(environ []string) string {
 	var text strings.Builder
-	for _, variable := range i.Environ() {
+	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		fmt.Fprintf(&text, "export %s=%s\n", name, shellescape.Quote(value))
 	}
@@ -110,7 +110,7 @@ func (i Info) write() error {
 	}
 	return errors.Join(
 		writeFile(filepath.Join(i.Dir, infoFile), append(text, '\n')),
-		writeFile(filepath.Join(i.Dir, envFile), []byte(i.Exports())),
+		writeFile(filepath.Join(i.Dir, envFile), []byte(Exports(i.Environ()))),
 	)
 }
 

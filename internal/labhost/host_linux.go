@@ -169,6 +169,7 @@ func (host *host) prepare(h *Hosts) (hostinit.Config, error) {
 	cfg := hostinit.Config{
 		Hostname: host.hostname, Root: filepath.Join(host.dir, "root"), UserNamespace: h.cfg.UserNamespace,
 		Address: host.address, Gateway: host.gateway, CloudInit: host.cloudInit,
+		NoSSH: host.instance != nil && host.instance.Effect == ocisim.NodeNoSSH,
 	}
 	for _, device := range append(devices, h.cfg.NVIDIADevices...) {
 		if _, err := os.Stat(device); err == nil {

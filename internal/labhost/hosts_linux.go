@@ -76,6 +76,10 @@ func New(ctx context.Context, cfg Config) (*Hosts, error) {
 	return h, nil
 }
 
+// failingScript is run by cloud-init at its end, and makes it end with an error.
+var failingScript = file{"/var/lib/cloud/scripts/per-instance/ocihpc-lab-fault",
+	[]byte("#!/bin/sh\necho 'ocihpc-lab: cloud-init fails here, as the scenario says' >&2\nexit 1\n"), 0o755, 0}
+
 // Boot starts the host of an instance and returns when its sshd answers; cloud-init then still runs.
 func (h *Hosts) Boot(ctx context.Context, instance ocisim.Host) error {
 	key, err := NewKey()
@@ -87,6 +91,9 @@ func (h *Hosts) Boot(ctx context.Context, instance ocisim.Host) error {
 	hasGPUs = hasGPUs && gpus.GPUVendor == shape.NVIDIA
 	if hasGPUs {
 		files = append(files, file{standin.GPUFilePath, standin.GPUFile(gpus.GPUs.V, gpus.GPUModel.V, gpus.GPUMemoryBytes.V), 0o644, 0})
+	}
+	if instance.Effect == ocisim.NodeCloudInitFails {
+		files = append(files, failingScript)
 	}
 	return h.boot(ctx, &host{
 		id: instance.InstanceID, hostname: instance.Hostname, mac: instance.MAC, gpus: hasGPUs, files: files,

@@ -228,8 +228,9 @@ func (f *Fault) befall(ctx context.Context, region context.Context, carryOut fun
 			return wire{}, fmt.Errorf("%w after %w", errNoAnswer, err)
 		}
 		return wire{}, errNoAnswer
+	default:
+		return carryOut()
 	}
-	return carryOut()
 }
 
 // reset cuts a connection so that the client gets "connection reset by peer" where the protocol allows.

@@ -95,15 +95,9 @@ func (l lineTable) checkKeys(n *yaml.Node, t reflect.Type, path string) error {
 		if key.Kind != yaml.ScalarNode {
 			return fmt.Errorf("line %d: a key of %s is no text", key.Line, describe(path))
 		}
-		of := t
-		if t.Kind() == reflect.Struct {
-			field, known := fieldNamed(t, key.Value)
-			if !known {
-				return unknownKey(key, t, path)
-			}
-			of = field.Type
-		} else {
-			of = t.Elem()
+		of, known := valueType(t, key.Value)
+		if !known {
+			return unknownKey(key, t, path)
 		}
 		if err := l.check(value, of, join(path, key.Value)); err != nil {
 			return err
@@ -112,11 +106,17 @@ func (l lineTable) checkKeys(n *yaml.Node, t reflect.Type, path string) error {
 	return nil
 }
 
-func fieldNamed(t reflect.Type, key string) (reflect.StructField, bool) {
-	return t.FieldByNameFunc(func(name string) bool {
-		field, _ := t.FieldByName(name)
-		return field.Tag.Get("yaml") == key
-	})
+// valueType is the type of what a struct or a map has under a key.
+func valueType(t reflect.Type, key string) (of reflect.Type, known bool) {
+	if t.Kind() == reflect.Map {
+		return t.Elem(), true
+	}
+	for i := range t.NumField() {
+		if t.Field(i).Tag.Get("yaml") == key {
+			return t.Field(i).Type, true
+		}
+	}
+	return nil, false
 }
 
 func unknownKey(key *yaml.Node, t reflect.Type, path string) error {

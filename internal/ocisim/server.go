@@ -240,7 +240,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt route, rec *R
 		return wire{}, err
 	}
 	rec.Fault = fault.name()
-	return fault.befall(r.Context(), s.ctx, func() (wire, error) { return s.carryOut(q, rt) })
+	return fault.befall(r.Context(), s.ctx, func() (wire, error) { return s.carryOut(q, rt) }) //nolint:contextcheck // the request has its own
 }
 
 // accept counts a request and gives the fault that it meets; refused is what is wrong with its signature.

@@ -47,13 +47,11 @@ func (l *staleReads) answer(q *request) (stale wire, found bool, err error) {
 // countHidden says whether a resource is not shown yet, and counts the read.
 func (l *staleReads) countHidden(id string) bool {
 	left := l.hidden[id]
-	switch {
-	case left == 0:
+	if left == 0 {
 		return false
-	case left == 1:
+	}
+	if l.hidden[id] = left - 1; left == 1 {
 		delete(l.hidden, id)
-	default:
-		l.hidden[id] = left - 1
 	}
 	return true
 }
@@ -64,20 +62,17 @@ func (l *staleReads) filter(q *request, list wire) (wire, error) {
 		return list, nil
 	}
 	var items []json.RawMessage
-	if json.Unmarshal(list.Body, &items) == nil {
-		var err error
-		list.Body, err = json.Marshal(l.shown(items))
-		return list, err
-	}
-	var collection map[string]json.RawMessage
-	if json.Unmarshal(list.Body, &collection) != nil || json.Unmarshal(collection["items"], &items) != nil {
-		return list, nil
+	var collection struct {
+		Items []json.RawMessage `json:"items"`
 	}
 	var err error
-	if collection["items"], err = json.Marshal(l.shown(items)); err != nil {
-		return list, err
+	switch {
+	case json.Unmarshal(list.body, &items) == nil:
+		list.body, err = json.Marshal(l.shown(items))
+	case json.Unmarshal(list.body, &collection) == nil && collection.Items != nil:
+		collection.Items = l.shown(collection.Items)
+		list.body, err = json.Marshal(collection)
 	}
-	list.Body, err = json.Marshal(collection)
 	return list, err
 }
 

@@ -42,6 +42,8 @@ type Config struct {
 	Gateway netip.Addr   `json:"gateway"`
 	// CloudInit says whether cloud-init runs.
 	CloudInit bool `json:"cloud_init"`
+	// NoSSH says that sshd never runs.
+	NoSSH bool `json:"no_ssh"`
 }
 
 // Overlay is one overlay mount.

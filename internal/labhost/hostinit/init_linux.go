@@ -61,7 +61,7 @@ func run() error {
 
 const sshdLog = "/var/log/sshd.log"
 
-// boot returns when sshd answers.
+// boot returns when sshd answers, where there is one.
 func boot(cfg Config, children *reaper) error {
 	if err := makeRoot(cfg); err != nil {
 		return err
@@ -71,6 +71,9 @@ func boot(cfg Config, children *reaper) error {
 	}
 	if err := configureNetwork(cfg); err != nil {
 		return err
+	}
+	if cfg.NoSSH {
+		return nil
 	}
 	console, err := os.OpenFile(sshdLog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
