@@ -67,11 +67,11 @@ func (l *staleReads) filter(q *request, list wire) (wire, error) {
 	}
 	var err error
 	switch {
-	case json.Unmarshal(list.body, &items) == nil:
-		list.body, err = json.Marshal(l.shown(items))
-	case json.Unmarshal(list.body, &collection) == nil && collection.Items != nil:
+	case json.Unmarshal(list.Body, &items) == nil:
+		list.Body, err = json.Marshal(l.shown(items))
+	case json.Unmarshal(list.Body, &collection) == nil && collection.Items != nil:
 		collection.Items = l.shown(collection.Items)
-		list.body, err = json.Marshal(collection)
+		list.Body, err = json.Marshal(collection)
 	}
 	return list, err
 }
