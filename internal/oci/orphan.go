@@ -182,11 +182,11 @@ func (s *Clusters) orphanShare(ctx context.Context, spec Spec, token string) err
 		return nil
 	}
 	c, err := s.group(ComputeCluster).get(ctx, spec.Placement.ComputeClusterID+"/"+token)
-	switch {
-	case err != nil && !errors.Is(err, ErrGone):
-		return err
-	case err != nil || c.Size == 0:
+	if errors.Is(err, ErrGone) || err == nil && c.Size == 0 {
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	return &OrphanError{
 		ID: c.ID, Interconnect: ComputeCluster, DisplayName: c.DisplayName, State: c.State, Size: c.Size, TimeCreated: c.TimeCreated,

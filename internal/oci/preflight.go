@@ -5,6 +5,7 @@ package oci
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
 	"github.com/oracle/oci-go-sdk/v65/limits"
@@ -45,14 +46,28 @@ func (c *Clients) Preflight(ctx context.Context, spec Spec, more int) []Finding 
 	case shape == nil:
 		return []Finding{{NotOffered, fmt.Sprintf("The shape %s is not offered in %s.", spec.Launch.Shape, spec.Placement.AvailabilityDomain)}}
 	}
-	var findings []Finding
-	if spec.Launch.CapacityReservationID == "" { // One holds hosts that the report does not count.
-		findings = append(findings, c.capacity(ctx, spec, more)...)
+	if spec.Launch.CapacityReservationID != "" {
+		return nil // It holds hosts that the report does not count, and the limits count as used.
 	}
+	findings := c.capacity(ctx, spec, more)
 	for _, limit := range shape.QuotaNames {
-		findings = append(findings, c.limit(ctx, spec, limit, more)...)
+		findings = append(findings, c.limit(ctx, spec, limit, perNode(limit, *shape)*int64(more), more)...)
 	}
 	return findings
+}
+
+// perNode is what a node counts against a limit of its shape. Limits are named after what they count:
+// OCPUs, GB of memory, or GPUs. Source: docs.oracle.com, Compute Quotas.
+func perNode(limit string, s core.Shape) int64 {
+	switch {
+	case strings.HasSuffix(limit, "-core-count"):
+		return int64(value(s.Ocpus))
+	case strings.HasSuffix(limit, "-memory-count"):
+		return int64(value(s.MemoryInGBs))
+	case strings.HasPrefix(limit, "gpu"):
+		return int64(value(s.Gpus))
+	}
+	return 1
 }
 
 func unchecked(what string, err error, of ...any) Finding {
@@ -90,9 +105,8 @@ func (c *Clients) capacity(ctx context.Context, spec Spec, more int) []Finding {
 	return nil
 }
 
-// limit asks what a service limit or quota leaves. OCI counts most of a shape's limits in GPUs or cores
-// and does not say which, so only a limit that has no room for as many units as nodes is a finding.
-func (c *Clients) limit(ctx context.Context, spec Spec, limit string, more int) []Finding {
+// limit asks whether a service limit or quota has room for what so many more nodes count against it.
+func (c *Clients) limit(ctx context.Context, spec Spec, limit string, need int64, more int) []Finding {
 	service, domain := "compute", spec.Placement.AvailabilityDomain
 	response, err := read(ctx, c, c.Limits.GetResourceAvailability, limits.GetResourceAvailabilityRequest{
 		ServiceName: &service, LimitName: &limit, CompartmentId: &spec.CompartmentID, AvailabilityDomain: &domain,
@@ -100,9 +114,9 @@ func (c *Clients) limit(ctx context.Context, spec Spec, limit string, more int) 
 	if err != nil {
 		return []Finding{unchecked("The limit %s could not be read", err, limit)}
 	}
-	if response.Available == nil || *response.Available >= int64(more) {
+	if response.Available == nil || *response.Available >= need {
 		return nil
 	}
-	return []Finding{{LimitTooLow, fmt.Sprintf("The limit %s leaves room for %d in %s, which is not enough for %d more nodes of %s.",
-		limit, *response.Available, domain, more, spec.Launch.Shape)}}
+	return []Finding{{LimitTooLow, fmt.Sprintf("The limit %s leaves %d in %s; %d more nodes of %s need %d.",
+		limit, *response.Available, domain, more, spec.Launch.Shape, need)}}
 }
