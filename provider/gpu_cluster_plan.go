@@ -21,15 +21,17 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
 )
 
-// ModifyPlan plans what the schema cannot: the default interconnect, what a change leaves as it is, the
-// continuation of what was interrupted; and it warns of lost hosts.
+// ModifyPlan plans what the schema cannot: the default interconnect, the image, what a change leaves as it
+// is, the continuation of what was interrupted; and it warns of lost and of stale nodes.
 func (r *gpuClusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	var config, state, plan gpuClusterModel
+	var config, plan gpuClusterModel
+	var state *gpuClusterModel // nil while there is no cluster
 	if !req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		state = &gpuClusterModel{}
+		resp.Diagnostics.Append(req.State.Get(ctx, state)...)
 	}
 	if req.Plan.Raw.IsNull() {
-		warnOfLoss(&resp.Diagnostics, "destroys", &state)
+		warnOfLoss(&resp.Diagnostics, "destroys", state)
 		return
 	}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -37,20 +39,26 @@ func (r *gpuClusterResource) ModifyPlan(ctx context.Context, req resource.Modify
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if config.Interconnect.IsNull() && (req.State.Raw.IsNull() || !plan.Shape.Equal(state.Shape)) {
-		plan.planInterconnect(&resp.Diagnostics)
+	plan.planInterconnect(&config, state, &resp.Diagnostics)
+	r.planImage(ctx, &plan, state, &resp.Diagnostics)
+	if state != nil {
+		resp.RequiresReplace = plan.replacing(state)
 	}
-	if !req.State.Raw.IsNull() {
-		resp.RequiresReplace = plan.replacing(&state)
-		if len(resp.RequiresReplace) > 0 {
-			warnOfLoss(&resp.Diagnostics, "replaces", &state)
-		} else {
-			plan.planUpdate(&config, &state, &resp.Diagnostics)
-		}
+	switch {
+	case state == nil:
+		plan.planCreate()
+	case len(resp.RequiresReplace) > 0:
+		warnOfLoss(&resp.Diagnostics, "replaces", state)
+	default:
+		plan.planUpdate(ctx, &config, state, &resp.Diagnostics)
 	}
-	if req.State.Raw.IsNull() || len(resp.RequiresReplace) > 0 {
+	if state == nil || len(resp.RequiresReplace) > 0 {
 		r.checkDomain(ctx, plan.AvailabilityDomain, &resp.Diagnostics)
 	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	r.preflight(ctx, &plan, state, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
@@ -58,16 +66,24 @@ func (r *gpuClusterResource) ModifyPlan(ctx context.Context, req resource.Modify
 // within reach.
 const askLimit = 10 * time.Second
 
+// planning gives access to OCI for what a plan asks of it; nil while credentials are still to be created.
+func (r *gpuClusterResource) planning(diags *diag.Diagnostics) *oci.Clusters {
+	if r.data == nil {
+		return nil
+	}
+	if _, err := r.data.clusters(); errors.Is(err, errNotKnownYet) {
+		return nil
+	}
+	return r.clusters(diags)
+}
+
 // checkDomain refuses a name that does not exist before anything is destroyed to make room for it, and
 // credentials with which the apply could only fail. That OCI does not answer is no verdict.
 func (r *gpuClusterResource) checkDomain(ctx context.Context, name types.String, diags *diag.Diagnostics) {
-	if name.IsUnknown() || r.data == nil {
+	if name.IsUnknown() {
 		return
 	}
-	if _, err := r.data.clusters(); errors.Is(err, errNotKnownYet) {
-		return
-	}
-	clusters := r.clusters(diags)
+	clusters := r.planning(diags)
 	if clusters == nil {
 		return
 	}
@@ -89,19 +105,24 @@ func (r *gpuClusterResource) checkDomain(ctx context.Context, name types.String,
 	}
 }
 
-// planInterconnect takes the default from the shape.
-func (m *gpuClusterModel) planInterconnect(diags *diag.Diagnostics) {
-	if m.Shape.IsUnknown() {
-		m.Interconnect = types.StringUnknown()
+// planInterconnect takes the default from the compute cluster to use, or from the shape.
+func (m *gpuClusterModel) planInterconnect(config, state *gpuClusterModel, diags *diag.Diagnostics) {
+	if !config.Interconnect.IsNull() {
 		return
 	}
 	known, ok := shape.Lookup(m.Shape.ValueString())
 	switch {
+	case !config.ComputeClusterID.IsNull():
+		m.Interconnect = types.StringValue(string(oci.ComputeCluster))
+	case state != nil && m.Shape.Equal(state.Shape): // What was decided, or imported, stays.
+		m.Interconnect = state.Interconnect
+	case m.Shape.IsUnknown():
+		m.Interconnect = types.StringUnknown()
 	case strings.HasPrefix(m.Shape.ValueString(), "VM."): // No virtual machine has RDMA.
 		m.Interconnect = types.StringValue(string(oci.NoInterconnect))
 	case !ok:
-		detail := fmt.Sprintf("The provider does not know the shape %s, so interconnect must say whether its nodes get an RDMA network: %q or %q.",
-			m.Shape.ValueString(), oci.ClusterNetwork, oci.NoInterconnect)
+		detail := fmt.Sprintf("The provider does not know the shape %s, so interconnect must say whether its nodes get an RDMA network: %q, %q or %q.",
+			m.Shape.ValueString(), oci.ClusterNetwork, oci.ComputeCluster, oci.NoInterconnect)
 		if nearest, ok := shape.Suggest(m.Shape.ValueString()); ok {
 			detail += fmt.Sprintf(" Or is %s meant?", nearest)
 		}
@@ -110,6 +131,19 @@ func (m *gpuClusterModel) planInterconnect(diags *diag.Diagnostics) {
 		m.Interconnect = types.StringValue(string(oci.ClusterNetwork))
 	default:
 		m.Interconnect = types.StringValue(string(oci.NoInterconnect))
+	}
+}
+
+// planCreate says what is known of a new cluster.
+func (m *gpuClusterModel) planCreate() {
+	m.StaleNodes = noMembers.stale
+	if m.Interconnect.IsUnknown() {
+		return
+	}
+	if m.Interconnect.ValueString() == string(oci.ComputeCluster) {
+		m.InstancePoolID = types.StringNull()
+	} else {
+		m.ComputeClusterID = types.StringNull()
 	}
 }
 
@@ -125,6 +159,7 @@ func (m *gpuClusterModel) replacing(state *gpuClusterModel) path.Paths {
 		{"subnet_id", state.SubnetID, m.SubnetID},
 		{"shape", state.Shape, m.Shape},
 		{"interconnect", state.Interconnect, m.Interconnect},
+		{"compute_cluster_id", state.ComputeClusterID, m.ComputeClusterID},
 		{"placement_constraint", state.PlacementConstraint, m.PlacementConstraint},
 		{"hpc_island_id", state.HPCIslandID, m.HPCIslandID},
 		{"network_block_ids", state.NetworkBlockIDs, m.NetworkBlockIDs},
@@ -136,54 +171,32 @@ func (m *gpuClusterModel) replacing(state *gpuClusterModel) path.Paths {
 	return paths
 }
 
-// relaunches says whether nodes are launched differently from now on. Tags are part of that.
+// relaunches says whether nodes are launched differently from now on, tags aside: the running ones are
+// stale by that.
 func (m *gpuClusterModel) relaunches(state *gpuClusterModel) bool {
-	for _, a := range []struct{ was, now attr.Value }{
+	return differ([]change{
 		{state.ImageID, m.ImageID},
+		{state.CapacityReservationID, m.CapacityReservationID},
+		{state.AgentPlugins, m.AgentPlugins},
+		{state.PlatformConfig, m.PlatformConfig},
 		{state.NSGIDs, m.NSGIDs},
 		{state.SSHAuthorizedKeys, m.SSHAuthorizedKeys},
 		{state.UserData, m.UserData},
 		{state.Metadata, m.Metadata},
 		{state.BootVolumeSizeInGBs, m.BootVolumeSizeInGBs},
 		{state.BootVolumeVPUsPerGB, m.BootVolumeVPUsPerGB},
-		{state.FreeformTags, m.FreeformTags},
-		{state.DefinedTags, m.DefinedTags},
-	} {
-		if !a.now.Equal(a.was) {
-			return true
-		}
-	}
-	return false
+	})
 }
 
-// planUpdate says what will be known after a change. A cluster that is not complete is planned to become
-// so, which is a change of its own: that is how an interrupted apply is carried on with.
-func (m *gpuClusterModel) planUpdate(config, state *gpuClusterModel, diags *diag.Diagnostics) {
-	m.InstanceConfigurationID = state.InstanceConfigurationID
-	if m.relaunches(state) {
-		m.InstanceConfigurationID = types.StringUnknown()
-		if running := len(state.Nodes.Elements()); running > 0 {
-			diags.AddWarning("Running nodes keep their configuration",
-				fmt.Sprintf("The change to %q applies to nodes that are launched from now on. The %d running nodes stay as they are until they are replaced.",
-					state.DisplayName.ValueString(), running))
-		}
-	}
-	if m.Size.Equal(state.Size) && state.complete() {
-		m.State, m.CurrentSize, m.Nodes = state.State, state.CurrentSize, state.Nodes
-		return
-	}
-	m.State, m.CurrentSize, m.Nodes = types.StringValue(stateRunning), m.Size, types.ListUnknown(clusterNodeType)
-	if config.HPCIslandID.IsNull() && state.HPCIslandID.IsNull() {
-		m.HPCIslandID = types.StringUnknown()
-	}
-	if config.NetworkBlockIDs.IsNull() && state.NetworkBlockIDs.IsNull() {
-		m.NetworkBlockIDs = types.SetUnknown(types.StringType)
-	}
-	if lost := state.Size.ValueInt64() - m.Size.ValueInt64(); lost > 0 && !m.Size.IsUnknown() {
-		diags.AddAttributeWarning(path.Root("size"), "The plan terminates GPU hosts",
-			fmt.Sprintf("%d of the %d nodes of %q will be terminated, and OCI chooses which. Their local disks are lost.",
-				lost, state.Size.ValueInt64(), state.DisplayName.ValueString()))
-	}
+// retags says whether the tags of the cluster, and of nodes that are launched from now on, change.
+func (m *gpuClusterModel) retags(state *gpuClusterModel) bool {
+	return differ([]change{{state.FreeformTags, m.FreeformTags}, {state.DefinedTags, m.DefinedTags}})
+}
+
+type change struct{ was, now attr.Value }
+
+func differ(changes []change) bool {
+	return slices.ContainsFunc(changes, func(c change) bool { return !c.now.Equal(c.was) })
 }
 
 // warnOfLoss says what a plan costs: hosts that may not be had again soon.

@@ -6,12 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
@@ -67,28 +64,34 @@ func (r *gpuClusterResource) Create(ctx context.Context, req resource.CreateRequ
 	}
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	m.addImageError(&resp.Diagnostics, m.resolveImage(waiting, clusters))
+	if resp.Diagnostics.HasError() {
+		return
+	}
 
 	operation, c, err := clusters.Create(waiting, m.toAPI())
 	if c.ConfigurationID != "" {
-		accepted := m.reached(ctx, c, noNodes)
+		accepted := m.reached(ctx, c, noMembers)
 		resp.Diagnostics.Append(resp.State.Set(ctx, accepted)...)
 	}
 	if err != nil {
-		addClusterError(&resp.Diagnostics, "create", m.DisplayName.ValueString(), err)
+		addCreateError(&resp.Diagnostics, m.DisplayName.ValueString(), err)
 		return
 	}
 	tflog.Info(ctx, "OCI has accepted the cluster", map[string]any{"id": c.ID, "size": c.Size})
 
-	c, err = m.finish(waiting, operation, noNodes, &resp.Diagnostics)
+	c, err = m.finish(waiting, operation, noMembers)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	var failure *oci.FailureError
 	switch {
 	case err == nil:
 	case errors.As(err, &failure):
-		addClusterError(&resp.Diagnostics, "create", m.DisplayName.ValueString(), err)
+		outcome := m.keptTainted()
 		if failure.Ended() && removeLeftovers(ctx, clusters, c, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
+			outcome = "Nothing is left of it: the next apply creates it anew."
 		}
+		resp.Diagnostics.AddError(unableTo("create", gpuCluster, m.DisplayName.ValueString()), explain(err)+"\n\n"+outcome)
 	default:
 		resp.Diagnostics.AddWarning(fmt.Sprintf("GPU cluster %q is not complete yet", m.DisplayName.ValueString()), unfinished(waiting, &m, timeout, err))
 	}
@@ -96,21 +99,18 @@ func (r *gpuClusterResource) Create(ctx context.Context, req resource.CreateRequ
 
 // finish waits for an operation and records how far it came, also when it fails. Nodes are looked for when
 // they are not known yet; without success there are those from before.
-func (m *gpuClusterModel) finish(ctx context.Context, operation *oci.Operation, before types.List, diags *diag.Diagnostics) (oci.Cluster, error) {
+func (m *gpuClusterModel) finish(ctx context.Context, operation *oci.Operation, before members) (oci.Cluster, error) {
 	c, err := operation.Wait(ctx, logProgress(ctx))
 	m.setReached(ctx, c)
-	if !m.Nodes.IsUnknown() {
-		return c, err
-	}
-	m.Nodes = before
-	if err != nil {
+	defer m.learn(before)
+	if err != nil || m.knowsMembers() {
 		return c, err
 	}
 	nodes, err := operation.Nodes(ctx)
 	if err != nil {
 		return c, err
 	}
-	diags.Append(m.setNodes(nodes)...)
+	m.learn(membersOf(ctx, nodes))
 	return c, nil
 }
 
@@ -123,20 +123,6 @@ func removeLeftovers(ctx context.Context, clusters *oci.Clusters, c oci.Cluster,
 		return false
 	}
 	return true
-}
-
-// unfinished says why the wait ended early and how to go on.
-func unfinished(ctx context.Context, m *gpuClusterModel, timeout time.Duration, err error) string {
-	why := explain(err)
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
-		why = "The apply was interrupted."
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		why = fmt.Sprintf("It did not become complete within %s. If the cluster is merely slow, give it more time in the timeouts attribute.", timeout)
-	}
-	return fmt.Sprintf("%s\n\nLast seen: %s is %s with %d of %d nodes. OCI goes on with it, and it is recorded: "+
-		"apply again to carry on until it is complete. Follow its progress with TF_LOG_PROVIDER=INFO.",
-		why, m.ID.ValueString(), m.State.ValueString(), m.CurrentSize.ValueInt64(), m.Size.ValueInt64())
 }
 
 func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -167,7 +153,8 @@ func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	}
 	m.fromAPI(ctx, c)
-	resp.Diagnostics.Append(m.setNodes(nodes)...)
+	known := membersOf(ctx, nodes)
+	m.Nodes, m.StaleNodes = known.nodes, known.stale
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
@@ -193,16 +180,24 @@ func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequ
 	}
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	m.addImageError(&resp.Diagnostics, m.resolveImage(waiting, clusters))
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	before := state.members()
+	if m.relaunches(&state) {
+		before.stale = listOf(ctx, state.nodeIDs())
+	}
 
-	operation, err := clusters.Update(waiting, state.ID.ValueString(), oci.Change{Want: m.toAPI(), Managed: state.tags(), Relaunch: m.relaunches(&state)})
+	operation, err := clusters.Update(waiting, state.ID.ValueString(), m.change(&state))
 	if err != nil {
 		addClusterError(&resp.Diagnostics, "update", nameOf(&state), err)
 		return
 	}
-	accepted := m.reached(ctx, operation.Cluster(), state.Nodes)
+	accepted := m.reached(ctx, operation.Cluster(), before)
 	resp.Diagnostics.Append(resp.State.Set(ctx, accepted)...)
 
-	_, err = m.finish(waiting, operation, state.Nodes, &resp.Diagnostics)
+	_, err = m.finish(waiting, operation, before)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	var failure *oci.FailureError
 	switch {
@@ -235,34 +230,5 @@ func (r *gpuClusterResource) Delete(ctx context.Context, req resource.DeleteRequ
 	}, logProgress(ctx))
 	if err != nil {
 		addClusterError(&resp.Diagnostics, "delete", m.DisplayName.ValueString(), err)
-	}
-}
-
-func (r *gpuClusterResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	if _, err := oci.InterconnectOf(req.ID); err != nil {
-		resp.Diagnostics.AddError(unableTo("import", gpuCluster, req.ID), err.Error())
-		return
-	}
-	resource.ImportStatePassthroughID(ctx, path.Root("id"), req, resp)
-}
-
-// defaultTimeout follows Oracle's own HPC stack: OCI launches in batches of about 20 nodes, and allows
-// half an hour for each.
-func defaultTimeout(size int64) time.Duration {
-	batches := (size + 19) / 20
-	return max(60*time.Minute, time.Duration(batches)*30*time.Minute)
-}
-
-// logProgress writes to the log what a person who waits wants to know.
-func logProgress(ctx context.Context) func(oci.Progress) {
-	return func(p oci.Progress) {
-		fields := map[string]any{
-			"id": p.Cluster.ID, "state": p.Cluster.State, "nodes": p.Cluster.CurrentSize, "wanted": p.Cluster.Size,
-			"running": p.Ready, "elapsed": p.Elapsed.Round(time.Second).String(),
-		}
-		for _, w := range p.Working {
-			fields["work_request_"+w.Operation] = fmt.Sprintf("%.0f %% (%s)", w.PercentComplete, w.ID)
-		}
-		tflog.Info(ctx, "GPU cluster "+p.Cluster.DisplayName+" is "+p.Cluster.State, fields)
 	}
 }

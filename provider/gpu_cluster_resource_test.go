@@ -4,7 +4,9 @@ package provider_test
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,8 +42,8 @@ func clusterHCL(region *acctest.Region, more ...string) string {
 	}
 	var text strings.Builder
 	text.WriteString(region.ProviderHCL() + "\nresource \"ocihpc_gpu_cluster\" \"this\" {\n")
-	for name, value := range lines {
-		fmt.Fprintf(&text, "  %s = %s\n", name, value)
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
+		fmt.Fprintf(&text, "  %s = %s\n", name, lines[name])
 	}
 	return text.String() + "}\n"
 }
@@ -97,6 +99,7 @@ func TestAccGPUCluster_createAndImport(t *testing.T) {
 							"private_ip":   knownvalue.StringRegexp(regexp.MustCompile(`^10\.0\.`)),
 							"fault_domain": knownvalue.StringRegexp(regexp.MustCompile(`^FAULT-DOMAIN-`)),
 							"state":        knownvalue.StringExact("RUNNING"),
+							"time_created": knownvalue.StringRegexp(regexp.MustCompile(`^20\d\d-.*Z$`)),
 						})})),
 						valueOf("nodes", knownvalue.ListSizeExact(2)),
 					},
@@ -122,7 +125,7 @@ func TestAccGPUCluster_importIsComplete(t *testing.T) {
 	if err := nothingLeft(region); err != nil {
 		t.Error(err)
 	}
-	if status, output := tf.Run("import", "-no-color", clusterAddress, "ocid1.instance.oc1..x"); status == 0 || !strings.Contains(output, "neither the OCID of a cluster network") {
+	if status, output := tf.Run("import", "-no-color", clusterAddress, "ocid1.instance.oc1..x"); status == 0 || !strings.Contains(output, "the OCID neither of a cluster network") {
 		t.Errorf("import of an instance: exit status %d\n%s", status, output)
 	}
 }

@@ -25,8 +25,9 @@ import (
 // Effects of a change, in the words of the documentation.
 const (
 	replaces   = " A change replaces the cluster."
-	relaunches = " A change applies to nodes that are launched later; running nodes keep what they have."
+	relaunches = " A change applies to nodes that are launched later, and by `update_strategy` to running ones."
 	inPlace    = " Changed in place."
+	nextApply  = " A change alone does nothing to OCI; it counts from the next change on."
 )
 
 func gpuClusterSchema(ctx context.Context) schema.Schema {
@@ -36,14 +37,15 @@ func gpuClusterSchema(ctx context.Context) schema.Schema {
 			CreateDescription: timeoutDescription, UpdateDescription: timeoutDescription, DeleteDescription: timeoutDescription,
 		}),
 	}
-	maps.Copy(attributes, gpuClusterPlacement())
-	maps.Copy(attributes, gpuClusterLaunch())
-	maps.Copy(attributes, gpuClusterComputed())
+	for _, part := range []map[string]schema.Attribute{gpuClusterPlacement(), gpuClusterLaunch(), gpuClusterTags(), gpuClusterChange(), gpuClusterComputed()} {
+		maps.Copy(attributes, part)
+	}
 	return schema.Schema{
-		MarkdownDescription: "A cluster of GPU nodes: an instance configuration, and a cluster network (RDMA) or a plain instance pool, owned as one. " +
+		MarkdownDescription: "A cluster of GPU nodes: an instance configuration, and a cluster network (RDMA), a compute cluster (RDMA, node by node) or a plain instance pool, owned as one. " +
 			"It waits until every node runs, says in OCI's own words why one does not, and gives the addresses of all.\n\n" +
 			"An interrupt or a time-out leaves a cluster that the next apply carries on with; a slow cluster is never destroyed for being slow. " +
-			"Progress is in the log: `TF_LOG_PROVIDER=INFO`.",
+			"Progress is in the log: `TF_LOG_PROVIDER=INFO`.\n\n" +
+			"Where an autoscaler sets the size, leave it alone with `lifecycle { ignore_changes = [size] }`; otherwise a size that was changed elsewhere is set back.",
 		Attributes: attributes,
 	}
 }
@@ -74,25 +76,35 @@ func gpuClusterPlacement() map[string]schema.Attribute {
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"interconnect": schema.StringAttribute{
-			MarkdownDescription: "`cluster_network` for an RDMA network between the nodes, `none` for a plain instance pool. " +
-				"Default: `cluster_network` for shapes with RDMA, `none` for others." + replaces,
+			MarkdownDescription: "`cluster_network` for an RDMA network whose nodes OCI places and launches together, `compute_cluster` for an RDMA network whose nodes are " +
+				"launched one by one, so that a node that fails does not fail the others, `none` for a plain instance pool without RDMA. " +
+				"Default: `compute_cluster` with `compute_cluster_id`, else `cluster_network` for shapes with RDMA, `none` for others." + replaces,
 			Optional:      true,
 			Computed:      true,
 			PlanModifiers: keep,
-			Validators:    []validator.String{stringvalidator.OneOf(string(oci.ClusterNetwork), string(oci.NoInterconnect))},
+			Validators:    []validator.String{stringvalidator.OneOf(string(oci.ClusterNetwork), string(oci.ComputeCluster), string(oci.NoInterconnect))},
+		},
+		"compute_cluster_id": schema.StringAttribute{
+			MarkdownDescription: "OCID of an existing compute cluster to launch the nodes into. It is left alone when this cluster is destroyed. " +
+				"Default: with `interconnect = \"compute_cluster\"`, one is made, and destroyed with the nodes." + replaces,
+			Optional:      true,
+			Computed:      true,
+			PlanModifiers: keep,
+			Validators:    []validator.String{ocid("computecluster")},
 		},
 		"placement_constraint": schema.StringAttribute{
-			MarkdownDescription: "How close the hosts of a cluster network must be: `SINGLE_TIER`, `SINGLE_BLOCK` or `PACKED_DISTRIBUTION_MULTI_BLOCK`. Default: OCI's." + replaces,
+			MarkdownDescription: "How close the hosts of a cluster network or of a new compute cluster must be: `SINGLE_TIER`, `SINGLE_BLOCK` or `PACKED_DISTRIBUTION_MULTI_BLOCK`. Default: OCI's." + replaces,
 			Optional:            true,
 			Computed:            true,
 			PlanModifiers:       keep,
 			Validators:          []validator.String{stringvalidator.OneOf("SINGLE_TIER", "SINGLE_BLOCK", "PACKED_DISTRIBUTION_MULTI_BLOCK")},
 		},
 		"hpc_island_id": schema.StringAttribute{
-			MarkdownDescription: "OCID of the HPC island for a cluster network. Default: where OCI finds room." + replaces,
+			MarkdownDescription: "OCID of the HPC island for a cluster network or a new compute cluster. Default: where OCI finds room." + replaces,
 			Optional:            true,
 			Computed:            true,
 			PlanModifiers:       keep,
+			Validators:          []validator.String{ocid("hpcisland")},
 		},
 		"network_block_ids": schema.SetAttribute{
 			MarkdownDescription: "OCIDs of the network blocks within `hpc_island_id`. Default: where OCI finds room." + replaces,
@@ -108,19 +120,43 @@ func gpuClusterPlacement() map[string]schema.Attribute {
 func gpuClusterLaunch() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"display_name": schema.StringAttribute{
-			MarkdownDescription: "Name of the cluster, its pool and its configuration; nodes are called `inst-<5 characters>-<display_name>`. Not unique to OCI." + inPlace,
+			MarkdownDescription: "Name of the cluster, its pool and its configuration; nodes are called `inst-<5 characters>-<display_name>`. To be unique among the clusters of this provider in the compartment." + inPlace,
 			Required:            true,
 			Validators:          []validator.String{stringvalidator.LengthBetween(1, 255)},
 		},
 		"size": schema.Int64Attribute{
-			MarkdownDescription: "Number of nodes. When it shrinks, OCI chooses which nodes to terminate." + inPlace,
+			MarkdownDescription: "Number of nodes. When it shrinks, the nodes in `remove_nodes` go first, and OCI chooses the others." + inPlace,
 			Required:            true,
 			Validators:          []validator.Int64{int64validator.AtLeast(1)},
 		},
 		"image_id": schema.StringAttribute{
-			MarkdownDescription: "OCID of the image." + relaunches,
-			Required:            true,
-			Validators:          []validator.String{ocid("image")},
+			MarkdownDescription: "OCID of the image. With `image`, the one that was found." + relaunches,
+			Optional:            true,
+			Computed:            true,
+			Validators:          []validator.String{ocid("image"), stringvalidator.ExactlyOneOf(path.MatchRoot("image"))},
+		},
+		"image": schema.SingleNestedAttribute{
+			MarkdownDescription: "Selects the newest image of a kind, in the plan, and pins it in `image_id`: an image that appears later changes nothing. " +
+				"A changed selector, or another shape, selects anew." + relaunches,
+			Optional:   true,
+			Attributes: imageAttributes(),
+		},
+		"capacity_reservation_id": schema.StringAttribute{
+			MarkdownDescription: "OCID of a capacity reservation to take the hosts from. Default: on demand." + relaunches,
+			Optional:            true,
+			Validators:          []validator.String{ocid("capacityreservation")},
+		},
+		"agent_plugins": schema.MapAttribute{
+			MarkdownDescription: "Plugins of Oracle's agent on the nodes, by name, such as `\"Compute RDMA GPU Monitoring\" = true`. The plugins that RDMA needs are on " +
+				"for RDMA shapes without being named; an entry goes before that." + relaunches,
+			ElementType: types.BoolType,
+			Optional:    true,
+			Validators:  []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1))},
+		},
+		"platform_config": schema.SingleNestedAttribute{
+			MarkdownDescription: "How the firmware of the nodes is set. Default: the shape's." + relaunches,
+			Optional:            true,
+			Attributes:          platformAttributes(),
 		},
 		"nsg_ids": schema.SetAttribute{
 			MarkdownDescription: "OCIDs of the network security groups of the nodes' primary VNICs." + relaunches,
@@ -154,14 +190,64 @@ func gpuClusterLaunch() map[string]schema.Attribute {
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.OneOf(10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120)},
 		},
+	}
+}
+
+func imageAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"operating_system": schema.StringAttribute{
+			MarkdownDescription: "Such as `Oracle Linux`.",
+			Required:            true,
+			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		},
+		"operating_system_version": schema.StringAttribute{
+			MarkdownDescription: "Such as `8`. Default: any.",
+			Optional:            true,
+			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		},
+		"name_pattern": schema.StringAttribute{
+			MarkdownDescription: "Regular expression (RE2) that the image's name must match somewhere, such as `-GPU-`. Default: any name.",
+			Optional:            true,
+			Validators:          []validator.String{regularExpression{}},
+		},
+		"compartment_id": schema.StringAttribute{
+			MarkdownDescription: "OCID of the compartment that holds the image. Default: the cluster's, in which Oracle's own images are found, too.",
+			Optional:            true,
+			Validators:          []validator.String{ocid("compartment", "tenancy")},
+		},
+	}
+}
+
+func platformAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"numa_nodes_per_socket": schema.StringAttribute{
+			MarkdownDescription: "NUMA nodes per socket: `NPS0`, `NPS1`, `NPS2`, `NPS4` or `NPS6`, as far as the shape has them.",
+			Optional:            true,
+			Validators: []validator.String{
+				stringvalidator.OneOf("NPS0", "NPS1", "NPS2", "NPS4", "NPS6"),
+				stringvalidator.AtLeastOneOf(path.MatchRelative().AtParent().AtName("is_symmetric_multi_threading_enabled")),
+			},
+		},
+		"is_symmetric_multi_threading_enabled": schema.BoolAttribute{
+			MarkdownDescription: "Whether each core runs two threads.",
+			Optional:            true,
+		},
+	}
+}
+
+// Tags reach running nodes too, and make none of them stale.
+const retags = " Changed in place; running nodes keep theirs."
+
+func gpuClusterTags() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
 		"freeform_tags": schema.MapAttribute{
-			MarkdownDescription: "Tags on the cluster, its pool, its configuration and its nodes. Tags that others set are left alone." + relaunches,
+			MarkdownDescription: "Tags on the cluster, its pool, its configuration and its nodes. Tags that others set are left alone." + retags,
 			ElementType:         types.StringType,
 			Optional:            true,
-			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.NoneOf(oci.MarkerTag))},
+			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.NoneOf(oci.MarkerTag, oci.LaunchTag))},
 		},
 		"defined_tags": schema.MapAttribute{
-			MarkdownDescription: "Defined tags as `\"namespace.key\" = value`, on the same resources. Tags that others set are left alone." + relaunches,
+			MarkdownDescription: "Defined tags as `\"namespace.key\" = value`, on the same resources. Tags that others set are left alone." + retags,
 			ElementType:         types.StringType,
 			Optional:            true,
 			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(definedTagKey)},
@@ -173,12 +259,12 @@ func gpuClusterComputed() map[string]schema.Attribute {
 	keep := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	return map[string]schema.Attribute{
 		"id": schema.StringAttribute{
-			MarkdownDescription: "OCID of the cluster network or, without one, of the instance pool.",
+			MarkdownDescription: "OCID of the cluster network, of the instance pool where there is no cluster network, or of the compute cluster; in a compute cluster that existed before, followed by `/` and this cluster's mark. What `terraform import` takes.",
 			Computed:            true,
 			PlanModifiers:       keep,
 		},
 		"instance_pool_id": schema.StringAttribute{
-			MarkdownDescription: "OCID of the instance pool.",
+			MarkdownDescription: "OCID of the instance pool. A compute cluster has none.",
 			Computed:            true,
 			PlanModifiers:       keep,
 		},
@@ -199,6 +285,12 @@ func gpuClusterComputed() map[string]schema.Attribute {
 			MarkdownDescription: "Number of nodes that there are.",
 			Computed:            true,
 		},
+		"stale_nodes": schema.ListAttribute{
+			MarkdownDescription: "OCIDs of the nodes that were launched otherwise than nodes are launched now, tags aside. " +
+				"With `update_strategy = \"rolling\"` an apply replaces them; otherwise name them in `replace_nodes`.",
+			ElementType: types.StringType,
+			Computed:    true,
+		},
 		"nodes": schema.ListNestedAttribute{
 			MarkdownDescription: "The nodes, oldest first. Empty while a new cluster is not complete.",
 			Computed:            true,
@@ -218,5 +310,6 @@ func nodeAttributes() map[string]schema.Attribute {
 		"private_ip":   text("Address of the primary VNIC."),
 		"fault_domain": text("Fault domain, such as `FAULT-DOMAIN-1`."),
 		"state":        text("Life cycle state of the instance, such as `RUNNING`."),
+		"time_created": text("When the instance was created, RFC 3339."),
 	}
 }

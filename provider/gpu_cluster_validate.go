@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -29,15 +30,44 @@ func (r *gpuClusterResource) ValidateConfig(ctx context.Context, req resource.Va
 	}
 	m.checkShape(&resp.Diagnostics)
 	m.checkMetadata(&resp.Diagnostics)
-	if m.Interconnect.ValueString() == string(oci.NoInterconnect) {
-		for name, set := range map[string]bool{
-			"placement_constraint": !m.PlacementConstraint.IsNull(),
-			"hpc_island_id":        !m.HPCIslandID.IsNull(),
-		} {
-			if set {
-				resp.Diagnostics.AddAttributeError(path.Root(name), "Placement without a cluster network",
-					name+` needs interconnect = "cluster_network": a plain instance pool cannot be placed that way.`)
-			}
+	m.checkPlacement(&resp.Diagnostics)
+	if !m.MaxUnavailable.IsNull() && !m.UpdateStrategy.IsUnknown() && !m.rolls() {
+		resp.Diagnostics.AddAttributeError(path.Root("max_unavailable"), "Nothing to limit",
+			fmt.Sprintf("max_unavailable needs update_strategy = %q: without it no running node is replaced by a change.", rolling))
+	}
+}
+
+// checkPlacement refuses attributes that belong to another interconnect.
+func (m *gpuClusterModel) checkPlacement(diags *diag.Diagnostics) {
+	if m.Interconnect.IsUnknown() {
+		return
+	}
+	interconnect := oci.Interconnect(m.Interconnect.ValueString())
+	adopts := !m.ComputeClusterID.IsNull()
+	if adopts && !m.Interconnect.IsNull() && interconnect != oci.ComputeCluster {
+		diags.AddAttributeError(path.Root("compute_cluster_id"), "Two interconnects",
+			fmt.Sprintf("compute_cluster_id is for interconnect = %q, not %q. Leave interconnect out, or leave compute_cluster_id out.", oci.ComputeCluster, interconnect))
+		return
+	}
+	var why string
+	switch {
+	case adopts:
+		why = "cannot be chosen with compute_cluster_id: the nodes are placed where that compute cluster is."
+	case interconnect == oci.NoInterconnect:
+		why = fmt.Sprintf("needs interconnect = %q or %q: a plain instance pool cannot be placed that way.", oci.ClusterNetwork, oci.ComputeCluster)
+	default:
+		return
+	}
+	for _, a := range []struct {
+		name  string
+		value attr.Value
+	}{
+		{"placement_constraint", m.PlacementConstraint},
+		{"hpc_island_id", m.HPCIslandID},
+		{"network_block_ids", m.NetworkBlockIDs},
+	} {
+		if !a.value.IsNull() {
+			diags.AddAttributeError(path.Root(a.name), "Placement without an RDMA network of its own", a.name+" "+why)
 		}
 	}
 }
@@ -57,9 +87,12 @@ func (m *gpuClusterModel) checkShape(diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("shape"), "Shape with AMD GPUs",
 			name+" has AMD GPUs. Set-up and measurement of these need ROCm and RCCL, which the provider does not have yet; NVIDIA defaults would be wrong for them.")
 	}
-	if m.Interconnect.ValueString() == string(oci.ClusterNetwork) && !known.IsRDMA() {
+	if known.IsRDMA() {
+		return
+	}
+	if wanted := oci.Interconnect(m.Interconnect.ValueString()); wanted == oci.ClusterNetwork || wanted == oci.ComputeCluster {
 		diags.AddAttributeError(path.Root("interconnect"), "Shape without RDMA",
-			name+` has no RDMA interfaces, so it cannot be in a cluster network. Leave interconnect out, or set it to "none".`)
+			name+` has no RDMA interfaces, so it can be in no RDMA network. Leave interconnect out, or set it to "none".`)
 	}
 }
 
@@ -103,6 +136,24 @@ func (base64Text) ValidateString(_ context.Context, req validator.StringRequest,
 	if _, err := base64.StdEncoding.DecodeString(req.ConfigValue.ValueString()); err != nil {
 		resp.Diagnostics.AddAttributeError(req.Path, "Not base64",
 			fmt.Sprintf("The value must be base64, as base64encode() gives it: %v.", err))
+	}
+}
+
+// regularExpression accepts what compiles.
+type regularExpression struct{}
+
+func (regularExpression) Description(context.Context) string {
+	return "must be a regular expression (RE2)"
+}
+func (v regularExpression) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (regularExpression) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if _, err := regexp.Compile(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a regular expression",
+			fmt.Sprintf("The value must be a regular expression of the RE2 kind: %v.", err))
 	}
 }
 

@@ -27,7 +27,10 @@ func New(version string) func() provider.Provider {
 	return func() provider.Provider { return &ocihpcProvider{version: version} }
 }
 
-type ocihpcProvider struct{ version string }
+type ocihpcProvider struct {
+	version string
+	adjust  func(*oci.Clusters) // for tests; nil otherwise
+}
 
 func (p *ocihpcProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = "ocihpc"
@@ -112,7 +115,7 @@ func (p *ocihpcProvider) Configure(ctx context.Context, req provider.ConfigureRe
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	data := m.toData(p.version)
+	data := m.toData(p.version, p.adjust)
 	resp.ResourceData, resp.DataSourceData = data, data
 }
 
@@ -125,5 +128,5 @@ func (p *ocihpcProvider) Resources(context.Context) []func() resource.Resource {
 }
 
 func (p *ocihpcProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{NewCloudInitConfigDataSource}
+	return []func() datasource.DataSource{NewCloudInitConfigDataSource, NewShapeDataSource}
 }

@@ -41,7 +41,7 @@ type providerData struct {
 	clusters func() (*oci.Clusters, error)
 }
 
-func (m providerModel) toData(version string) *providerData {
+func (m providerModel) toData(version string, adjust func(*oci.Clusters)) *providerData {
 	return &providerData{
 		SSHPrivateKey: cmp.Or(m.SSHPrivateKey.ValueString(), os.Getenv("OCIHPC_SSH_PRIVATE_KEY")),
 		RunnerPath:    cmp.Or(m.RunnerPath.ValueString(), os.Getenv("OCIHPC_RUNNER_PATH")),
@@ -51,7 +51,11 @@ func (m providerModel) toData(version string) *providerData {
 			if err != nil {
 				return nil, err
 			}
-			return oci.NewClusters(clients), nil
+			clusters := oci.NewClusters(clients)
+			if adjust != nil {
+				adjust(clusters)
+			}
+			return clusters, nil
 		}),
 	}
 }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
+	"github.com/ocihpc/terraform-provider-ocihpc/provider"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files with what users read now")
+
+// scene is a region and a Terraform that works on it, by a provider that is quick to give up.
+type scene struct {
+	t      *testing.T
+	region *acctest.Region
+	*acctest.Terraform
+}
+
+// newScene starts a region with a scenario, and writes a cluster's configuration.
+func newScene(t *testing.T, scenario ocisim.Scenario, lines ...string) *scene {
+	t.Helper()
+	return newSceneIn(t, acctest.StartRegion(t, func(c *ocisim.Config) { c.Scenario = scenario }), lines...)
+}
+
+func newSceneIn(t *testing.T, region *acctest.Region, lines ...string) *scene {
+	t.Helper()
+	server := func() tfprotov6.ProviderServer { return providerserver.NewProtocol6(provider.NewHasty()())() }
+	return &scene{t, region, acctest.NewTerraform(t, clusterHCL(region, lines...), acctest.Serve(t, server))}
+}
+
+// happen replaces the scenario of the region.
+func (s *scene) happen(scenario ocisim.Scenario) {
+	s.t.Helper()
+	if err := s.region.SetScenario(scenario); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// want writes another configuration of the cluster.
+func (s *scene) want(lines ...string) {
+	s.t.Helper()
+	s.Configure(clusterHCL(s.region, lines...))
+}
+
+// try applies without asking, whatever comes of it.
+func (s *scene) try() (output string) {
+	s.t.Helper()
+	_, output = s.Run("apply", "-auto-approve", "-input=false")
+	return output
+}
+
+// plan plans, whatever comes of it.
+func (s *scene) plan() (output string) {
+	s.t.Helper()
+	_, output = s.Run("plan", "-input=false")
+	return output
+}
+
+// golden compares what a user reads, the boxes around warnings and errors, with a file.
+func golden(t *testing.T, name, output string) {
+	t.Helper()
+	var text strings.Builder
+	for _, box := range boxes.FindAllString(colours.ReplaceAllString(output, ""), -1) {
+		if !strings.Contains(box, "Provider development overrides") {
+			text.WriteString(scrub(box) + "\n")
+		}
+	}
+	if text.Len() == 0 {
+		t.Fatalf("no warning and no error in\n%s", output)
+	}
+	file := filepath.Join("testdata", "golden", name+".txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v: run with -update", err)
+	}
+	if text.String() != string(want) {
+		t.Errorf("a user reads\n%s\nand %s has\n%s", text.String(), file, want)
+	}
+}
+
+var (
+	colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	boxes   = regexp.MustCompile(`(?ms)^╷$.*?^╵$`)
+)
+
+// scrub takes out what differs from run to run. Lengths do not, so the lines break where they always do.
+func scrub(text string) string {
+	for _, s := range []struct{ pattern, with string }{
+		{`\bocid1\.(\w+)\.oc1\.([\w-]*)\.[a-z0-9]{20,}`, `ocid1.$1.oc1.$2.…`},
+		{`\b[0-9A-Fa-f]{32}\b`, `…`},
+		{`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`, `<token>`},
+		{`127\.0\.0\.1:\d+`, `127.0.0.1:…`},
+		{`inst-[a-z0-9]{5}-`, `inst-…-`},
+		{`\btrain-\d+\b`, `train-…`},
+		{`(?m) on main\.tf line \d+`, ` on main.tf line …`},
+		{`(?m)^│ +\d+: `, `│    …: `},
+	} {
+		text = regexp.MustCompile(s.pattern).ReplaceAllString(text, s.with)
+	}
+	return text
+}

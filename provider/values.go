@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+func stringOrNull(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}
+
+func int64OrNull(n int64) types.Int64 {
+	if n == 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(n)
+}
+
+func timeOrNull(t time.Time) types.String {
+	if t.IsZero() {
+		return types.StringNull()
+	}
+	return types.StringValue(t.UTC().Format(time.RFC3339))
+}
+
+func setOrNull(ctx context.Context, items []string) types.Set {
+	if len(items) == 0 {
+		return types.SetNull(types.StringType)
+	}
+	set, _ := types.SetValueFrom(ctx, types.StringType, items) // Strings always convert.
+	return set
+}
+
+func mapOrNull(ctx context.Context, items map[string]string) types.Map {
+	if len(items) == 0 {
+		return types.MapNull(types.StringType)
+	}
+	m, _ := types.MapValueFrom(ctx, types.StringType, items) // Strings always convert.
+	return m
+}
+
+func stringsOf(elements []attr.Value) []string {
+	var items []string
+	for _, element := range elements {
+		if s, ok := element.(types.String); ok {
+			items = append(items, s.ValueString())
+		}
+	}
+	return items
+}
+
+func stringMapOf(m types.Map) map[string]string {
+	items := map[string]string{}
+	for key, element := range m.Elements() {
+		if s, ok := element.(types.String); ok {
+			items[key] = s.ValueString()
+		}
+	}
+	return items
+}
+
+func boolMapOf(m types.Map) map[string]bool {
+	items := map[string]bool{}
+	for key, element := range m.Elements() {
+		if b, ok := element.(types.Bool); ok {
+			items[key] = b.ValueBool()
+		}
+	}
+	return items
+}
+
+// listOf gives a list of strings, empty rather than null.
+func listOf(ctx context.Context, items []string) types.List {
+	if items == nil {
+		items = []string{}
+	}
+	list, _ := types.ListValueFrom(ctx, types.StringType, items) // Strings always convert.
+	return list
+}
