@@ -200,6 +200,9 @@ func printStatus(w io.Writer, i lab.Info, s lab.Status) {
 		}
 		_ = table.Flush()
 	}
+	if s.Unprotected != "" {
+		_, _ = fmt.Fprintf(w, "security lists and groups have no effect on hosts: %s\n", s.Unprotected)
+	}
 	_, _ = fmt.Fprintf(w, "requests %d, refused for their signature %d, faults of the scenario %d, not simulated %d\n",
 		s.Requests, s.Refused, total(s.Faults), total(s.Unknown))
 	for _, operation := range slices.Sorted(maps.Keys(s.Faults)) {

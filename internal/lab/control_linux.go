@@ -126,6 +126,9 @@ func (d *daemon) status() Status {
 	}
 	if d.hosts != nil {
 		status.Hosts = d.hosts.IDs()
+		if err := d.hosts.Unprotected(); err != nil {
+			status.Unprotected = err.Error()
+		}
 	}
 	return status
 }

@@ -163,6 +163,9 @@ func (d *daemon) startHosts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := d.hosts.Unprotected(); err != nil {
+		d.log.Warn("security lists, network security groups and routes have no effect on hosts", "error", err)
+	}
 	hostKey, err := labhost.ParseKey(d.cfg.BastionHostKey)
 	if err != nil {
 		return err
@@ -224,6 +227,7 @@ func (d *daemon) startAPI(ctx context.Context) error {
 			{ID: info.SubnetID, CIDR: privateCIDR, DisplayName: "private", DNSLabel: "private"},
 			{ID: info.PublicSubnetID, CIDR: publicCIDR, DisplayName: "public", DNSLabel: "public", Public: true},
 		},
+		Bastion: &ocisim.Bastion{ID: labhost.BastionID, SubnetID: info.PublicSubnetID, Address: bastionIP},
 		Images: []ocisim.Image{{
 			ID: info.ImageID, DisplayName: "ocihpc-lab-gpu", OperatingSystem: "Linux", OperatingSystemVersion: "lab",
 		}},
@@ -267,6 +271,9 @@ func (d *daemon) serveAPI(ctx context.Context) error {
 	return nil
 }
 
+// dialTimeout is how long a client waits for a bastion that does not answer.
+const dialTimeout = 30 * time.Second
+
 // forward joins each client of a listener with an address in the lab's network.
 func (d *daemon) forward(ctx context.Context, clients net.Listener, address string) {
 	for {
@@ -275,10 +282,11 @@ func (d *daemon) forward(ctx context.Context, clients net.Listener, address stri
 			return
 		}
 		go func() {
-			var dialer net.Dialer
+			// A client is on the internet, as the lab's network sees it.
+			dialer := net.Dialer{Timeout: dialTimeout, LocalAddr: &net.TCPAddr{IP: ocisim.Internet.AsSlice()}}
 			server, err := dialer.DialContext(ctx, "tcp", address)
 			if err != nil {
-				d.log.Error("the bastion does not answer", "error", err)
+				d.log.Warn("the bastion cannot be reached; do the security lists and the routes of its subnet let SSH in?", "error", err)
 				_ = client.Close()
 				return
 			}

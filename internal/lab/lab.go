@@ -82,6 +82,9 @@ type Status struct {
 	InstanceList []InstanceStatus `json:"instance_list"`
 	// Hosts are the OCIDs of the instances whose hosts run.
 	Hosts []string `json:"hosts"`
+	// Unprotected says why security lists, network security groups and routes have no effect on hosts;
+	// empty where they have.
+	Unprotected string `json:"unprotected,omitempty"`
 }
 
 // InstanceStatus is what the region says of an instance that is not terminated.

@@ -84,7 +84,7 @@ func (host *host) start(ctx context.Context, h *Hosts) error {
 		return err
 	}
 	defer func() { _ = stdin.Close() }()
-	if err := h.network.attach(host.address.Masked(), host.gateway, host.veth, host.mac, host.process.Pid); err != nil {
+	if err := h.network.attach(host); err != nil {
 		return err
 	}
 	if err := json.NewEncoder(stdin).Encode(cfg); err != nil {
@@ -142,7 +142,7 @@ func readReport(ctx context.Context, pipe *os.File) error {
 }
 
 // stop kills PID 1 of the host, and by that everything on it, and frees what the host had.
-func (host *host) stop() error {
+func (host *host) stop(n *network) error {
 	host.mu.Lock()
 	host.stopped = true
 	process := host.process
@@ -152,7 +152,7 @@ func (host *host) stop() error {
 			return fmt.Errorf("end its processes: %w", err)
 		}
 		<-host.ended
-		if err := detach(host.veth); err != nil {
+		if err := n.detach(host); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ type Config struct {
 	NVIDIADevices []string
 }
 
-// Hosts are the running hosts. It implements [ocisim.Hosts].
+// Hosts are the running hosts. It implements [ocisim.Hosts] and [ocisim.Firewall].
 type Hosts struct {
 	ctx     context.Context // the hosts' life
 	cfg     Config
@@ -135,11 +135,17 @@ func (h *Hosts) Remove(_ context.Context, id string) error {
 	if host == nil {
 		return nil
 	}
-	if err := host.stop(); err != nil {
+	if err := host.stop(h.network); err != nil {
 		return fmt.Errorf("remove host %s: %w", host.hostname, err)
 	}
 	return nil
 }
+
+// Protect implements [ocisim.Firewall].
+func (h *Hosts) Protect(vnics []ocisim.VnicRules) error { return h.network.firewall.protect(vnics) }
+
+// Unprotected says why security lists and groups have no effect; nil when they have.
+func (h *Hosts) Unprotected() error { return h.network.firewall.unavailable }
 
 // IDs of the instances whose hosts run, sorted; the bastion is not among them.
 func (h *Hosts) IDs() []string {

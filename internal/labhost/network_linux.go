@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
 // mtu of OCI's networks, bytes.
@@ -20,10 +22,14 @@ const mtu = 9000
 // linkLocal is where OCI's metadata and DNS services answer.
 var linkLocal = netip.MustParseAddr("169.254.169.254")
 
-// network is the lab's: one bridge a subnet, with the subnet's gateway address, and routing between them.
+// network is the router of all VCNs, as OCI's virtual network is: each host has a link to it and reaches
+// even its own subnet through it, so that the firewall sees every packet.
 type network struct {
-	mu      sync.Mutex
-	bridges map[netip.Prefix]netlink.Link
+	firewall *firewall
+
+	mu       sync.Mutex
+	gateways map[netip.Addr]bool
+	hosts    map[netip.Addr]string // by address: addresses are unique in the lab, whatever their VCN
 }
 
 // newNetwork prepares the network namespace of this process.
@@ -32,86 +38,110 @@ func newNetwork() (*network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find lo: %w", err)
 	}
-	if err := addAddress(loopback, netip.PrefixFrom(linkLocal, linkLocal.BitLen())); err != nil {
-		return nil, err
+	for _, address := range []netip.Addr{linkLocal, ocisim.Internet} {
+		if err := addAddress(address); err != nil {
+			return nil, err
+		}
 	}
 	if err := netlink.LinkSetUp(loopback); err != nil {
 		return nil, fmt.Errorf("set lo up: %w", err)
 	}
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1\n"), 0); err != nil {
-		return nil, fmt.Errorf("route between subnets: %w", err)
+	for setting, value := range map[string]string{
+		"ip_forward": "1", "conf/all/rp_filter": "1", "conf/default/rp_filter": "1", // no host speaks for another
+	} {
+		if err := os.WriteFile("/proc/sys/net/ipv4/"+setting, []byte(value+"\n"), 0); err != nil {
+			return nil, fmt.Errorf("route between hosts: %w", err)
+		}
 	}
-	return &network{bridges: map[netip.Prefix]netlink.Link{}}, nil
+	return &network{firewall: newFirewall(), gateways: map[netip.Addr]bool{}, hosts: map[netip.Addr]string{}}, nil
 }
 
-// attach gives the network namespace of process pid an eth0 in the subnet.
-func (n *network) attach(subnet netip.Prefix, gateway netip.Addr, name, mac string, pid int) error {
-	bridge, err := n.bridge(subnet, gateway)
-	if err != nil {
+// attach gives the network namespace of process pid an eth0 in a subnet.
+func (n *network) attach(host *host) error {
+	if err := n.claim(host); err != nil {
+		return err
+	}
+	if err := n.firewall.open(host.id, host.veth); err != nil {
 		return err
 	}
 	attributes := netlink.NewLinkAttrs()
-	attributes.Name, attributes.MTU, attributes.MasterIndex = name, mtu, bridge.Attrs().Index
-	veth := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerMTU: mtu, PeerNamespace: netlink.NsPid(pid)}
-	if mac != "" {
-		if veth.PeerHardwareAddr, err = net.ParseMAC(mac); err != nil {
+	attributes.Name, attributes.MTU = host.veth, mtu
+	veth := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerMTU: mtu, PeerNamespace: netlink.NsPid(host.process.Pid)}
+	if host.mac != "" {
+		var err error
+		if veth.PeerHardwareAddr, err = net.ParseMAC(host.mac); err != nil {
 			return fmt.Errorf("read the MAC address: %w", err)
 		}
 	}
 	if err := netlink.LinkAdd(veth); err != nil {
-		return fmt.Errorf("connect the host to subnet %s: %w", subnet, err)
+		return fmt.Errorf("connect the host to subnet %s: %w", host.address.Masked(), err)
 	}
 	if err := netlink.LinkSetUp(veth); err != nil {
-		return fmt.Errorf("set %s up: %w", name, err)
+		return fmt.Errorf("set %s up: %w", host.veth, err)
 	}
+	address := host.address.Addr()
+	route := &netlink.Route{LinkIndex: veth.Index, Scope: netlink.SCOPE_LINK, Dst: &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(32, 32)}}
+	if err := netlink.RouteAdd(route); err != nil {
+		return fmt.Errorf("route to %s: %w", address, err)
+	}
+	return nil
+}
+
+// claim takes a host's address, and makes its subnet's gateway.
+func (n *network) claim(host *host) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	address := host.address.Addr()
+	if owner, taken := n.hosts[address]; taken || n.gateways[address] {
+		if owner == "" {
+			owner = "a gateway"
+		}
+		return fmt.Errorf("address %s is %s's: all hosts of a lab share its addresses, whatever VCN they are in", address, owner)
+	}
+	if owner, taken := n.hosts[host.gateway]; taken {
+		return fmt.Errorf("gateway address %s is %s's: all hosts of a lab share its addresses, whatever VCN they are in", host.gateway, owner)
+	}
+	if !n.gateways[host.gateway] {
+		if err := addAddress(host.gateway); err != nil {
+			return err
+		}
+		n.gateways[host.gateway] = true
+	}
+	n.hosts[address] = host.hostname
 	return nil
 }
 
 // detach removes a host's link; one that is gone already is no error.
-func detach(name string) error {
-	link, err := netlink.LinkByName(name)
+func (n *network) detach(host *host) error {
+	n.mu.Lock()
+	if n.hosts[host.address.Addr()] == host.hostname {
+		delete(n.hosts, host.address.Addr())
+	}
+	n.mu.Unlock()
+	if err := n.firewall.shut(host.id, host.veth); err != nil {
+		return err
+	}
+	link, err := netlink.LinkByName(host.veth)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("find %s: %w", name, err)
+		return fmt.Errorf("find %s: %w", host.veth, err)
 	}
 	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, syscall.ENODEV) {
-		return fmt.Errorf("remove %s: %w", name, err)
+		return fmt.Errorf("remove %s: %w", host.veth, err)
 	}
 	return nil
 }
 
-// bridge finds or makes the bridge of a subnet.
-func (n *network) bridge(subnet netip.Prefix, gateway netip.Addr) (netlink.Link, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if bridge := n.bridges[subnet]; bridge != nil {
-		return bridge, nil
-	}
-	attributes := netlink.NewLinkAttrs()
-	attributes.Name, attributes.MTU = fmt.Sprintf("subnet%d", len(n.bridges)), mtu
-	bridge := &netlink.Bridge{LinkAttrs: attributes}
-	if err := netlink.LinkAdd(bridge); err != nil {
-		return nil, fmt.Errorf("make the bridge of subnet %s: %w", subnet, err)
-	}
-	if err := addAddress(bridge, netip.PrefixFrom(gateway, subnet.Bits())); err != nil {
-		return nil, err
-	}
-	if err := netlink.LinkSetUp(bridge); err != nil {
-		return nil, fmt.Errorf("set the bridge of subnet %s up: %w", subnet, err)
-	}
-	n.bridges[subnet] = bridge
-	return bridge, nil
-}
-
-func addAddress(link netlink.Link, prefix netip.Prefix) error {
-	address, err := netlink.ParseAddr(prefix.String())
+// addAddress gives the router an address.
+func addAddress(a netip.Addr) error {
+	loopback, err := netlink.LinkByName("lo")
 	if err != nil {
-		return fmt.Errorf("read address %s: %w", prefix, err)
+		return fmt.Errorf("find lo: %w", err)
 	}
-	if err := netlink.AddrAdd(link, address); err != nil {
-		return fmt.Errorf("give %s the address %s: %w", link.Attrs().Name, prefix, err)
+	if err := netlink.AddrAdd(loopback, &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(32, 32)}}); err != nil {
+		return fmt.Errorf("give the network the address %s: %w", a, err)
 	}
 	return nil
 }

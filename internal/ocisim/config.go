@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -24,7 +25,9 @@ type Config struct {
 	AvailabilityDomains []string
 	VCN                 VCN
 	Subnets             []Subnet
-	Images              []Image
+	// Bastion is a host in one of the Subnets that is no instance; nil means none.
+	Bastion *Bastion
+	Images  []Image
 	// Shapes offered, by name; empty offers all known ones.
 	Shapes []string
 	// Scenario says what is scarce and what fails; Capacity, Shortage and Faults are in it.
@@ -49,7 +52,8 @@ type User struct {
 	Compartments []string
 }
 
-// VCN is the one virtual cloud network of the region.
+// VCN is the first virtual cloud network of the region. It has an internet gateway, which its public subnets
+// use, and a NAT gateway. Traffic within it is free, and public subnets can be reached by SSH.
 type VCN struct {
 	ID          string
 	CIDR        netip.Prefix
@@ -66,6 +70,14 @@ type Subnet struct {
 	Public      bool // VNICs may have public addresses
 	// Reserved addresses are never given to instances: something else has them.
 	Reserved []netip.Addr
+}
+
+// Bastion is the host through which clients outside reach the others. The rules of its subnet are its
+// rules. Hosts of other VCNs take it for one of their own VCN.
+type Bastion struct {
+	ID       string // its [VnicRules] HostID
+	SubnetID string
+	Address  netip.Addr
 }
 
 // Image is a platform image.
@@ -93,6 +105,9 @@ func (c *Config) check() error {
 		if !s.CIDR.IsValid() || !s.CIDR.Addr().Is4() || s.CIDR.Bits() > 30 {
 			return fmt.Errorf("ocisim: CIDR %q of subnet %q is no IPv4 network of /30 or wider", s.CIDR, s.DisplayName)
 		}
+	}
+	if b := c.Bastion; b != nil && !slices.ContainsFunc(c.Subnets, func(n Subnet) bool { return n.ID == b.SubnetID && n.CIDR.Contains(b.Address) }) {
+		return fmt.Errorf("ocisim: Config.Bastion: %s is in no subnet %s", b.Address, b.SubnetID)
 	}
 	for _, u := range c.Users {
 		if u.ID == "" || u.Key == nil {

@@ -38,6 +38,10 @@ func conflict(format string, args ...any) error {
 	return &apiError{http.StatusConflict, "Conflict", fmt.Sprintf(format, args...)}
 }
 
+func overLimit(format string, args ...any) error {
+	return &apiError{http.StatusBadRequest, "LimitExceeded", fmt.Sprintf(format, args...)}
+}
+
 func incorrectState(id, state string) error {
 	return &apiError{http.StatusConflict, "IncorrectState",
 		fmt.Sprintf("The resource %s is in state %s, in which the operation is not allowed.", id, state)}

@@ -198,7 +198,7 @@ func TestLaunchValidation(t *testing.T) {
 		"fault domain":   {func(d *core.LaunchInstanceDetails) { d.FaultDomain = common.String("FD-1") }, 400, "InvalidParameter", "faultDomain"},
 		"user data":      {func(d *core.LaunchInstanceDetails) { d.Metadata["user_data"] = "#cloud-config" }, 400, "InvalidParameter", "metadata.user_data"},
 		"metadata size":  {func(d *core.LaunchInstanceDetails) { d.Metadata["x"] = strings.Repeat("x", 32000) }, 400, "InvalidParameter", "32000"},
-		"public address": {func(d *core.LaunchInstanceDetails) { d.CreateVnicDetails.AssignPublicIp = common.Bool(true) }, 501, "MethodNotImplemented", "assignPublicIp"},
+		"IPv6":           {func(d *core.LaunchInstanceDetails) { d.CreateVnicDetails.AssignIpv6Ip = common.Bool(true) }, 501, "MethodNotImplemented", "assignIpv6Ip"},
 		"reservation":    {func(d *core.LaunchInstanceDetails) { d.CapacityReservationId = common.String("ocid1.r") }, 404, "NotAuthorizedOrNotFound", ""},
 		"platform":       {func(d *core.LaunchInstanceDetails) { d.PlatformConfig = core.IntelVmLaunchInstancePlatformConfig{} }, 400, "InvalidParameter", "platformConfig.type"},
 		"boot volume": {func(d *core.LaunchInstanceDetails) {

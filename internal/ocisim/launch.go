@@ -76,23 +76,13 @@ func (s *Server) place(sees viewer, d core.LaunchInstanceDetails) (placed, error
 	if p.subnet, err = find(sees, s.store.subnets, *p.vnic.SubnetId); err != nil {
 		return p, err
 	}
-	if err := checkPublicIP(p.vnic, p.subnet); err != nil {
+	if err := s.checkVnic(sees, p.vnic, p.subnet); err != nil {
 		return p, err
 	}
 	if err := checkUserData("", d.Metadata); err != nil {
 		return p, err
 	}
 	return p, validateMetadata("", d.Metadata, d.ExtendedMetadata)
-}
-
-func checkPublicIP(d core.CreateVnicDetails, n *subnet) error {
-	switch {
-	case !value(d.AssignPublicIp):
-		return nil
-	case *n.ProhibitPublicIpOnVnic:
-		return invalid("createVnicDetails.assignPublicIp", "subnet %s prohibits public IP addresses on VNICs", *n.Id)
-	}
-	return notSimulated("createVnicDetails.assignPublicIp")
 }
 
 // checkSimulated refuses what would change the instance if it were not ignored.
@@ -105,7 +95,6 @@ func checkSimulated(d core.LaunchInstanceDetails) error {
 		"placementConstraintDetails":                     d.PlacementConstraintDetails != nil,
 		"sourceDetails.sourceType":                       d.SourceDetails != nil && !viaImage,
 		"sourceDetails.instanceSourceImageFilterDetails": source.InstanceSourceImageFilterDetails != nil,
-		"createVnicDetails.privateIpId":                  d.CreateVnicDetails != nil && d.CreateVnicDetails.PrivateIpId != nil,
 	} {
 		if used {
 			return notSimulated(field)
@@ -225,6 +214,7 @@ func (s *Server) bootHost(ctx context.Context, i *instance) error {
 	var h Host
 	if !s.update(ctx, func() {
 		s.vnicOf(i).attach()
+		s.protect()
 		h = s.hostOf(i)
 	}) {
 		return ctx.Err()
@@ -280,7 +270,7 @@ func (s *Server) endInstance(i *instance) {
 	i.PoolID = ""
 	s.setInstanceState(i, core.InstanceLifecycleStateTerminated)
 	i.forget(terminatedVisible)
-	v.release()
+	s.releaseVnic(v)
 	v.forget(terminatedVisible)
 }
 

@@ -2,7 +2,10 @@
 
 package ocisim
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // route binds an operation of OCI to its handler, which runs with the lock held.
 type route struct {
@@ -18,7 +21,7 @@ const (
 	limitsV1 = "/20190729"
 )
 
-var routes = []route{
+var routes = slices.Concat(networkRoutes, []route{
 	{"CreateInstanceConfiguration", "POST", v1 + "/instanceConfigurations", (*Server).createConfiguration},
 	{"ListInstanceConfigurations", "GET", v1 + "/instanceConfigurations", (*Server).listConfigurations},
 	{"GetInstanceConfiguration", "GET", v1 + "/instanceConfigurations/{id}", (*Server).getConfiguration},
@@ -57,17 +60,6 @@ var routes = []route{
 	{"TerminateInstance", "DELETE", v1 + "/instances/{id}", (*Server).terminateInstance},
 	{"InstanceAction", "POST", v1 + "/instances/{id}", (*Server).instanceAction},
 
-	{"ListVnicAttachments", "GET", v1 + "/vnicAttachments", (*Server).listAttachments},
-	{"GetVnicAttachment", "GET", v1 + "/vnicAttachments/{id}", (*Server).getAttachment},
-	{"GetVnic", "GET", v1 + "/vnics/{id}", (*Server).getVnic},
-	{"ListPrivateIps", "GET", v1 + "/privateIps", (*Server).listPrivateIPs},
-	{"GetPrivateIp", "GET", v1 + "/privateIps/{id}", (*Server).getPrivateIP},
-
-	{"ListVcns", "GET", v1 + "/vcns", (*Server).listVCNs},
-	{"GetVcn", "GET", v1 + "/vcns/{id}", (*Server).getVCN},
-	{"ListSubnets", "GET", v1 + "/subnets", (*Server).listSubnets},
-	{"GetSubnet", "GET", v1 + "/subnets/{id}", (*Server).getSubnet},
-
 	{"ListImages", "GET", v1 + "/images", (*Server).listImages},
 	{"GetImage", "GET", v1 + "/images/{id}", (*Server).getImage},
 	{"ListImageShapeCompatibilityEntries", "GET", v1 + "/images/{id}/shapes", (*Server).listImageShapes},
@@ -103,7 +95,7 @@ var routes = []route{
 	{"GetWorkRequest", "GET", v1 + "/workRequests/{id}", (*Server).getWorkRequest},
 	{"ListWorkRequestErrors", "GET", v1 + "/workRequests/{id}/errors", (*Server).listWorkRequestErrors},
 	{"ListWorkRequestLogs", "GET", v1 + "/workRequests/{id}/logs", (*Server).listWorkRequestLogs},
-}
+})
 
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()

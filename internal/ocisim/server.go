@@ -100,6 +100,7 @@ func New(c Config) (*Server, error) {
 	s.started = s.timestamp()
 	s.addNetwork()
 	s.addImages()
+	s.protect()
 	s.mux = s.newMux()
 	s.background.Go(s.sweep)
 	return s, nil
@@ -278,6 +279,9 @@ func (s *Server) carryOut(q *request, rt route) (wire, error) {
 			return wire{}, "", err
 		}
 		s.changed(q, rt, resp.created, before)
+		if q.Method != http.MethodGet {
+			s.protect()
+		}
 		answer, err := encode(resp)
 		return answer, resp.created, err
 	})

@@ -199,14 +199,13 @@ type store struct {
 	position    uint64 // of the newest record
 	expiring    map[string]expiring
 
+	networkTables
+
 	configurations  *table[*configuration]
 	computeClusters *table[*computeCluster]
 	networks        *table[*clusterNetwork]
 	pools           *table[*pool]
 	instances       *table[*instance]
-	vnics           *table[*vnic]
-	subnets         *table[*subnet]
-	vcns            *table[*vcn]
 	images          *table[*image]
 	workRequests    *table[*workRequest]
 	reservations    *table[*reservation]
@@ -217,21 +216,17 @@ type store struct {
 	inReservation *index[*instance]    // of a capacity reservation, that are not gone
 	onShape       *index[*instance]    // instances that hold a host of a shape
 	faultDomains  *index[*instance]    // by faultDomainKey, that are not gone
-	vnicOf        *index[*vnic]        // of an instance
-	addresses     *index[*vnic]        // by addressKey, that are in use
 	concerning    *index[*workRequest] // work requests by resource
 }
 
 func newStore(c *clock) *store {
 	st := &store{clock: c, keepAtLeast: leastKept, expiring: map[string]expiring{}}
+	st.networkTables = newNetworkTables(st)
 	st.configurations = newTable[*configuration](st, "instanceConfigurations")
 	st.computeClusters = newTable[*computeCluster](st, "computeClusters")
 	st.networks = newTable[*clusterNetwork](st, "clusterNetworks")
 	st.pools = newTable[*pool](st, "instancePools")
 	st.instances = newTable[*instance](st, "instances")
-	st.vnics = newTable[*vnic](st, "vnics")
-	st.subnets = newTable[*subnet](st, "subnets")
-	st.vcns = newTable[*vcn](st, "vcns")
 	st.images = newTable[*image](st, "images")
 	st.workRequests = newTable[*workRequest](st, "workRequests")
 	st.reservations = newTable[*reservation](st, "capacityReservations")
@@ -244,8 +239,6 @@ func newStore(c *clock) *store {
 	st.faultDomains = newIndex(st.instances, func(i *instance) []string {
 		return unlessGone(i, faultDomainKey(*i.AvailabilityDomain, *i.FaultDomain))
 	})
-	st.vnicOf = newIndex(st.vnics, func(v *vnic) []string { return nonEmpty(*v.Attachment.InstanceId) })
-	st.addresses = newIndex(st.vnics, func(v *vnic) []string { return unlessGone(v, addressKey(*v.SubnetId, v.address())) })
 	st.concerning = newIndex(st.workRequests, (*workRequest).resourceIDs)
 	return st
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/core"
 )
 
-// vnic is the primary VNIC of an instance with its attachment and its address. All three live and end
-// together; the attachment stays readable as DETACHED while the instance does.
+// vnic is the primary VNIC of an instance with its attachment. They live and end together; the attachment
+// stays readable as DETACHED while the instance does.
 type vnic struct {
 	core.Vnic
 	record
 	Attachment core.VnicAttachment
-	IP         core.PrivateIp
 }
 
 func (v *vnic) compartment() string { return *v.CompartmentId }
@@ -26,27 +25,31 @@ func (v *vnic) address() netip.Addr {
 	return a
 }
 
-func addressKey(subnetID string, a netip.Addr) string { return subnetID + "/" + a.String() }
-
 // attached says whether the address is in use.
 func (v *vnic) attached() bool {
 	return v.Attachment.LifecycleState == core.VnicAttachmentLifecycleStateAttached
 }
 
 func (s *Server) newVnic(i *instance, d core.CreateVnicDetails, n *subnet) (*vnic, error) {
-	address, err := s.allocate(n, d.PrivateIp)
+	address, err := s.allocate(n, "createVnicDetails.privateIp", d.PrivateIp)
 	if err != nil {
 		return nil, err
 	}
-	id, now, text := s.names.ocid("vnic"), s.timestamp(), address.String()
+	var public *publicIP
+	if wantsPublicIP(d, n) {
+		if public, err = s.newEphemeralIP(i.CompartmentId, core.PublicIpScopeAvailabilityDomain, i.AvailabilityDomain); err != nil {
+			return nil, err
+		}
+	}
+	now := s.timestamp()
 	hostname := d.HostnameLabel
 	if hostname == nil {
 		hostname = ptr(hostnameOf(*i.DisplayName))
 	}
 	v := &vnic{Vnic: core.Vnic{
-		Id: &id, AvailabilityDomain: i.AvailabilityDomain, CompartmentId: i.CompartmentId, TimeCreated: now,
+		Id: ptr(s.names.ocid("vnic")), AvailabilityDomain: i.AvailabilityDomain, CompartmentId: i.CompartmentId, TimeCreated: now,
 		LifecycleState: core.VnicLifecycleStateProvisioning, DisplayName: d.DisplayName, HostnameLabel: hostname,
-		IsPrimary: ptr(true), MacAddress: ptr(s.names.mac()), NsgIds: d.NsgIds, PrivateIp: &text, SubnetId: n.Id,
+		IsPrimary: ptr(true), MacAddress: ptr(s.names.mac()), NsgIds: d.NsgIds, PrivateIp: ptr(address.String()), SubnetId: n.Id,
 		SkipSourceDestCheck: ptr(value(d.SkipSourceDestCheck)),
 	}}
 	if v.DisplayName == nil {
@@ -58,14 +61,58 @@ func (s *Server) newVnic(i *instance, d core.CreateVnicDetails, n *subnet) (*vni
 		Id: ptr(s.names.ocid("vnicattachment")), AvailabilityDomain: i.AvailabilityDomain, CompartmentId: i.CompartmentId,
 		InstanceId: i.Id, LifecycleState: core.VnicAttachmentLifecycleStateAttaching, TimeCreated: now, NicIndex: ptr(0), SubnetId: n.Id,
 	}
-	v.IP = core.PrivateIp{
-		Id: ptr(s.names.ocid("privateip")), AvailabilityDomain: i.AvailabilityDomain, CompartmentId: i.CompartmentId,
-		DisplayName: v.DisplayName, HostnameLabel: hostname, IpAddress: &text, IsPrimary: ptr(true), SubnetId: n.Id, TimeCreated: now,
-		VnicId: &id, IpState: core.PrivateIpIpStateAssigned, Lifetime: core.PrivateIpLifetimeEphemeral,
+	s.store.vnics.add(*v.Id, v)
+	private := s.addPrivateIP(n, v, address, v.DisplayName, hostname, true)
+	if public != nil {
+		public.assign(core.PublicIpAssignedEntityTypePrivateIp, *private.Id)
+		s.showPublicIP(private, public.IpAddress)
 	}
-	v.IP.FreeformTags, v.IP.DefinedTags = s.tagged(nil, nil)
-	s.store.vnics.add(id, v)
 	return v, nil
+}
+
+// wantsPublicIP says whether a VNIC gets a public address: where nothing is said, the subnet decides.
+func wantsPublicIP(d core.CreateVnicDetails, n *subnet) bool {
+	if d.AssignPublicIp == nil {
+		return !*n.ProhibitPublicIpOnVnic
+	}
+	return *d.AssignPublicIp
+}
+
+// checkVnic checks what a VNIC is to have in a subnet.
+func (s *Server) checkVnic(sees viewer, d core.CreateVnicDetails, n *subnet) error {
+	for field, used := range map[string]bool{
+		"assignIpv6Ip": value(d.AssignIpv6Ip), "vlanId": absentIfEmpty(d.VlanId) != nil, "privateIpId": absentIfEmpty(d.PrivateIpId) != nil,
+		"securityAttributes": len(d.SecurityAttributes) > 0,
+	} {
+		if used {
+			return notSimulated("createVnicDetails." + field)
+		}
+	}
+	if value(d.AssignPublicIp) && *n.ProhibitPublicIpOnVnic {
+		return invalid("createVnicDetails.assignPublicIp", "subnet %s prohibits public IP addresses on VNICs", *n.Id)
+	}
+	if state := n.LifecycleState; state != core.SubnetLifecycleStateAvailable {
+		return incorrectState(*n.Id, string(state))
+	}
+	return s.checkGroups(sees, "createVnicDetails.nsgIds", d.NsgIds, *n.VcnId)
+}
+
+const maxGroups = 5 // of a VNIC
+
+// checkGroups checks the network security groups of a VNIC.
+func (s *Server) checkGroups(sees viewer, field string, ids []string, vcnID string) error {
+	if len(ids) > maxGroups {
+		return overLimit("A VNIC has at most %d network security groups.", maxGroups)
+	}
+	if id, twice := duplicate(ids); twice {
+		return invalid(field, "%s is there twice", id)
+	}
+	for _, id := range ids {
+		if _, err := findInVCN(s, sees, securityGroups, field, id, vcnID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (v *vnic) attach() {
@@ -81,11 +128,15 @@ func (v *vnic) detaching() {
 	v.changed()
 }
 
-// release ends the VNIC and frees its address.
-func (v *vnic) release() {
+// releaseVnic ends a VNIC and frees its addresses.
+func (s *Server) releaseVnic(v *vnic) {
+	for _, p := range s.store.addressesOf.with(*v.Id) {
+		s.release(p)
+	}
 	v.LifecycleState = core.VnicLifecycleStateTerminated
 	v.Attachment.LifecycleState = core.VnicAttachmentLifecycleStateDetached
 	v.changed()
+	s.protect()
 }
 
 func (s *Server) getVnic(q *request) (response, error) {
@@ -129,26 +180,34 @@ func (s *Server) getAttachment(q *request) (response, error) {
 	return response{}, notFound()
 }
 
-func (s *Server) listPrivateIPs(q *request) (response, error) {
-	if q.query.Get("subnetId") == "" && q.query.Get("vnicId") == "" {
-		return response{}, invalid("query", "one of subnetId, vnicId, or ipAddress with subnetId is needed")
+func (s *Server) updateVnic(q *request) (response, error) {
+	v, err := find(q.sees, s.store.vnics, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
 	}
-	var rows []row
-	for _, v := range s.store.vnics.all() {
-		ip := v.IP
-		if v.attached() && q.sees(v.compartment()) && q.wants("subnetId", ip.SubnetId) &&
-			q.wants("vnicId", ip.VnicId) && q.wants("ipAddress", ip.IpAddress) {
-			rows = append(rows, row{at: v.position, item: ip})
-		}
+	if err := q.match(v.Vnic); err != nil {
+		return response{}, err
 	}
-	return page(q, rows)
-}
-
-func (s *Server) getPrivateIP(q *request) (response, error) {
-	for _, v := range s.store.vnics.all() {
-		if *v.IP.Id == q.PathValue("id") && v.attached() && q.sees(v.compartment()) {
-			return ok(v.IP)
-		}
+	if !v.attached() {
+		return response{}, incorrectState(*v.Id, string(v.LifecycleState))
 	}
-	return response{}, notFound()
+	d, err := decode[core.UpdateVnicDetails](q)
+	if err != nil {
+		return response{}, err
+	}
+	if absentIfEmpty(d.RouteTableId) != nil || len(d.SecurityAttributes) > 0 {
+		return response{}, notSimulated("routeTableId, and securityAttributes, of a VNIC")
+	}
+	if err := s.checkGroups(q.sees, "nsgIds", d.NsgIds, *s.store.subnets.get(*v.SubnetId).VcnId); err != nil {
+		return response{}, err
+	}
+	if d.NsgIds != nil {
+		v.NsgIds = d.NsgIds
+	}
+	set(&v.DisplayName, d.DisplayName)
+	set(&v.HostnameLabel, absentIfEmpty(d.HostnameLabel))
+	set(&v.SkipSourceDestCheck, d.SkipSourceDestCheck)
+	setTags(&v.FreeformTags, &v.DefinedTags, d.FreeformTags, d.DefinedTags)
+	v.changed()
+	return ok(v.Vnic)
 }

@@ -20,6 +20,7 @@ const (
 	opLaunchInstance   = "LaunchInstance"
 	opTerminate        = "TerminateInstance"
 	opUpdateInstance   = "UpdateInstance"
+	opChangeVCN        = "UpdateVcn"
 
 	opCreateReservation = "CreateComputeCapacityReservation"
 	opUpdateReservation = "UpdateComputeCapacityReservation"
