@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -134,6 +135,11 @@ func (s *Clusters) Update(ctx context.Context, id string, change Change) (*Opera
 		return nil, &RemovalError{Named: named, Fewer: fewer}
 	} else if named > 0 {
 		target.Size = current.Size // until they are gone
+	}
+	if change.ReportUnhealthy {
+		if err := s.reportUnhealthy(ctx, among(members, slices.Concat(change.Remove, change.Replace))); err != nil {
+			return nil, err
+		}
 	}
 	if changes = change.Relaunch || current.differs(target); !changes {
 		_, err = operation.next(ctx, current, members)

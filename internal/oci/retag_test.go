@@ -4,7 +4,6 @@ package oci_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
@@ -14,14 +13,19 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
 )
 
-// instanceTags gives the freeform tags of a node, without those of this package.
-func instanceTags(t *testing.T, s *oci.Clusters, id string) string {
+func tagsOf(t *testing.T, s *oci.Clusters, id string) map[string]string {
 	t.Helper()
 	response, err := s.Compute.GetInstance(t.Context(), core.GetInstanceRequest{InstanceId: &id})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tags := maps.Clone(response.FreeformTags)
+	return response.FreeformTags
+}
+
+// usersTags gives the freeform tags of a node, without those of this package.
+func usersTags(t *testing.T, s *oci.Clusters, id string) string {
+	t.Helper()
+	tags := tagsOf(t, s, id)
 	if tags[oci.LaunchTag] == "" {
 		t.Errorf("%s does not say how it was launched: %v", id, tags)
 	}
@@ -42,9 +46,11 @@ func TestTagsReplaceNoNode(t *testing.T) {
 			first.Interconnect = interconnect
 			c := create(t, s, first)
 			before := ids(t, s, c)
-			_, err := s.Compute.UpdateInstance(t.Context(), core.UpdateInstanceRequest{InstanceId: &before[0], UpdateInstanceDetails: core.UpdateInstanceDetails{
-				FreeformTags: map[string]string{"team": "research", "rack": "7", oci.LaunchTag: launchTagOf(t, s, before[0])},
-			}})
+			tags := tagsOf(t, s, before[0])
+			tags["rack"] = "7"
+			_, err := s.Compute.UpdateInstance(t.Context(), core.UpdateInstanceRequest{
+				InstanceId: &before[0], UpdateInstanceDetails: core.UpdateInstanceDetails{FreeformTags: tags},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +74,7 @@ func TestTagsReplaceNoNode(t *testing.T) {
 				if i == 0 {
 					tags = "map[rack:7 stage:prod]"
 				}
-				if has := instanceTags(t, s, n.ID); has != tags {
+				if has := usersTags(t, s, n.ID); has != tags {
 					t.Errorf("node %d has %s, want %s", i, has, tags)
 				}
 			}
@@ -77,15 +83,6 @@ func TestTagsReplaceNoNode(t *testing.T) {
 			}
 		})
 	}
-}
-
-func launchTagOf(t *testing.T, s *oci.Clusters, id string) string {
-	t.Helper()
-	response, err := s.Compute.GetInstance(t.Context(), core.GetInstanceRequest{InstanceId: &id})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.FreeformTags[oci.LaunchTag]
 }
 
 // A pool that was made elsewhere has nodes that do not say how they were launched. New tags do not make
@@ -103,7 +100,7 @@ func TestTagsOfAPoolMadeElsewhere(t *testing.T) {
 		t.Errorf("%v have been replaced by %v", before, after)
 	}
 	for _, id := range before {
-		if has := instanceTags(t, s, id); has != "map[stage:prod]" {
+		if has := usersTags(t, s, id); has != "map[stage:prod]" {
 			t.Errorf("%s has %s", id, has)
 		}
 	}
