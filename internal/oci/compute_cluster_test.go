@@ -285,6 +285,30 @@ func TestSingleNodesWithAFaultyService(t *testing.T) {
 	expectNothing(t, region)
 }
 
+// Reads and lists lag behind, and no node is launched or terminated for that.
+func TestSingleNodesWithStaleReads(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.StaleReads = ocisim.StaleReads{AfterCreate: 3, AfterChange: 3} })
+	s := clusters(t, region, nil)
+	c := create(t, s, singles(3))
+	for _, size := range []int{5, 2} {
+		c = update(t, s, c, oci.Change{Want: singles(size)})
+		if launched := region.Stats().Operations["LaunchInstanceConfiguration"]; launched != 5 {
+			t.Errorf("%d launches for 5 nodes", launched)
+		}
+		if nodes := ids(t, s, c); len(nodes) != size || region.Stats().Instances != size {
+			t.Errorf("%d nodes, want %d; there are %+v", len(nodes), size, region.Stats())
+		}
+	}
+	if ended := region.Stats().Operations["TerminateInstance"]; ended != 3 {
+		t.Errorf("%d terminations for 3 nodes", ended)
+	}
+	if err := s.Delete(t.Context(), c, nil); err != nil {
+		t.Fatal(err)
+	}
+	expectNothing(t, region)
+}
+
 // What a refresh costs grows with pages, not with nodes.
 func TestSingleNodesCostFewCalls(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,9 @@ func (s *Clusters) sweep(ctx context.Context, spec Spec) error {
 	used := map[string]bool{} // tokens
 	for _, look := range []func(context.Context, Spec, map[string]bool) (*Cluster, error){s.orphanNetwork, s.orphanPool, s.orphanComputeCluster} {
 		found, err := look(ctx, spec, used)
+		if kind := KindOf(err); kind == NotFound || kind == Forbidden {
+			continue // Who may not see such clusters has none.
+		}
 		if err != nil {
 			return fmt.Errorf("look for a cluster of the same name: %w", err)
 		}

@@ -138,6 +138,21 @@ func TestWhatOthersMadeIsNoOrphan(t *testing.T) {
 	create(t, s, singles(1))
 }
 
+// A user who may not see clusters of one kind can make those of another.
+func TestOrphansThatMayNotBeSeen(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, nil)
+	s := clusters(t, region, func(next common.HTTPRequestDispatcher) common.HTTPRequestDispatcher {
+		return dispatch(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/computeClusters") {
+				return fault(http.StatusNotFound, "NotAuthorizedOrNotFound")(r, next)
+			}
+			return next.Do(r)
+		})
+	})
+	create(t, s, spec(1))
+}
+
 // The pool of a cluster network is changed by way of that.
 func TestPoolOfAClusterNetworkIsRefused(t *testing.T) {
 	t.Parallel()
