@@ -13,6 +13,7 @@ import (
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
 // expectOrphan creates a cluster that is there already, and gives it as imported by what the error names.
@@ -121,6 +122,28 @@ func TestLeftoverConfigurationsAreSwept(t *testing.T) {
 	if stats := region.Stats(); stats.InstanceConfigurations != 4 {
 		t.Errorf("%d instance configurations, want 4", stats.InstanceConfigurations)
 	}
+}
+
+// A compute cluster without nodes does not protect its configuration. It has another name than that.
+func TestConfigurationOfAnEmptyComputeClusterStays(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Capacity = map[string]int{acctest.Shape: 0} })
+	s := clusters(t, region, nil)
+	operation, c, err := s.Create(t.Context(), singles(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := operation.Wait(t.Context(), nil); oci.KindOf(err) != oci.Capacity {
+		t.Fatalf("error is %v", err)
+	}
+	want := singles(1)
+	want.DisplayName = "renamed"
+	if _, err := s.Update(t.Context(), c.ID, oci.Change{Want: want}); err != nil {
+		t.Fatal(err)
+	}
+	region.SetCapacity(acctest.Shape, 2)
+	create(t, s, spec(1))
+	expectNodes(t, s, update(t, s, c, oci.Change{Want: want}), 1)
 }
 
 func TestWhatOthersMadeIsNoOrphan(t *testing.T) {
