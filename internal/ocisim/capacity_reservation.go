@@ -78,6 +78,11 @@ func (s *Server) freeInReservation(p placed) int {
 			n += *c.ReservedCount - s.usedOf(*p.CapacityReservationId, c)
 		}
 	}
+	for _, o := range s.store.pools.all() {
+		if o.ReservationID == *p.CapacityReservationId && o.Shape == *p.shape.Shape.Shape {
+			n -= int64(o.Reserved)
+		}
+	}
 	return int(n)
 }
 

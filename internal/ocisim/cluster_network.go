@@ -105,14 +105,14 @@ func (s *Server) provision(ctx context.Context, n *clusterNetwork, p *pool, w *w
 
 func (s *Server) reserve(n *clusterNetwork, p *pool, w *workRequest) bool {
 	unnoticed := s.cfg.ReservationShortage == ReservationUnnoticed
-	if free, limited := s.freeHosts(p.Shape); limited && free < *p.Size && !unnoticed {
-		s.reservationFault(w)
-		s.finish(w, workrequests.WorkRequestStatusFailed)
-		s.setState(p, core.InstancePoolLifecycleStateTerminated)
+	launch, err := s.placeMember(everyone, p, p.PlacementConfigurations[0])
+	enough := unnoticed || err == nil && s.hasHosts(launch, *p.Size)
+	if err != nil || !enough {
+		s.refuseNetwork(p, w, err)
 		return false
 	}
 	if !unnoticed {
-		p.Reserved = *p.Size
+		p.Reserved, p.ReservationID = *p.Size, value(launch.CapacityReservationId)
 		p.changed()
 	}
 	if n.HpcIslandId == nil {
@@ -124,6 +124,17 @@ func (s *Server) reserve(n *clusterNetwork, p *pool, w *workRequest) bool {
 	n.changed()
 	s.succeed(w)
 	return true
+}
+
+// refuseNetwork ends a cluster network that gets no hosts, because of an error or for want of them.
+func (s *Server) refuseNetwork(p *pool, w *workRequest, err error) {
+	if err != nil {
+		s.launchFault(w, err)
+	} else {
+		s.reservationFault(w)
+	}
+	s.finish(w, workrequests.WorkRequestStatusFailed)
+	s.setState(p, core.InstancePoolLifecycleStateTerminated)
 }
 
 // reservationFault says that there are not enough hosts, where the scenario wants it.
@@ -237,4 +248,31 @@ func (s *Server) terminateNetwork(q *request) (response, error) {
 		s.update(ctx, func() { s.succeed(w) })
 	})
 	return response{status: http.StatusNoContent, workRequest: *w.Id}, nil
+}
+
+// moveNetwork puts a cluster network with its pool into another compartment. Instances that run stay in
+// theirs.
+func (s *Server) moveNetwork(q *request) (response, error) {
+	n, err := find(q.sees, s.store.networks, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	if err := q.match(s.networkView(n)); err != nil {
+		return response{}, err
+	}
+	d, err := decode[core.ChangeClusterNetworkCompartmentDetails](q)
+	if err != nil {
+		return response{}, err
+	}
+	if err := q.authorize(d.CompartmentId); err != nil {
+		return response{}, err
+	}
+	p := s.poolOfNetwork(n)
+	if p.LifecycleState != core.InstancePoolLifecycleStateRunning {
+		return response{}, incorrectState(*n.Id, string(n.LifecycleState))
+	}
+	n.CompartmentId, n.TimeUpdated, p.CompartmentId = d.CompartmentId, s.timestamp(), d.CompartmentId
+	n.changed()
+	p.changed()
+	return response{status: http.StatusNoContent, etag: etagOf(s.networkView(n))}, nil
 }

@@ -38,5 +38,6 @@ func newInstance(p placed) (core.Instance, error) {
 	}
 	i := launchDefaults(p.shape)
 	overlay(i, asked)
+	i["sourceDetails"] = core.InstanceSourceViaImageDetails{ImageId: p.image} // The volume tells its size itself.
 	return convert[core.Instance](i)
 }

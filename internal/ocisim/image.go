@@ -3,6 +3,8 @@
 package ocisim
 
 import (
+	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 
@@ -23,6 +25,13 @@ func (i *image) gone() bool          { return false }
 // boots says whether instances of a shape can have the image.
 func (i *image) boots(shape string) bool {
 	return len(i.Shapes) == 0 || slices.Contains(i.Shapes, shape)
+}
+
+func checkCompatible(i *image, o *offeredShape) error {
+	if i.boots(*o.Shape.Shape) {
+		return nil
+	}
+	return &apiError{http.StatusBadRequest, "InvalidParameter", fmt.Sprintf("Shape %s is not valid for image %s.", *o.Shape.Shape, *i.Id)}
 }
 
 func (s *Server) addImages() {

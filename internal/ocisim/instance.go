@@ -17,6 +17,8 @@ type instance struct {
 	core.Instance
 	record
 	VnicID           string
+	BootVolumeID     string
+	KeepBootVolume   bool   // when the instance ends
 	ComputeClusterID string // empty outside of compute clusters
 	PoolID           string // empty outside of pools
 	Membership       core.InstancePoolInstanceLifecycleStateEnum
@@ -83,43 +85,6 @@ func (s *Server) listInstances(q *request) (response, error) {
 	return page(q, rows)
 }
 
-// updateInstance changes names, tags and metadata; OCI restarts or moves instances for the rest.
-func (s *Server) updateInstance(q *request) (response, error) {
-	i, err := find(q.sees, s.store.instances, q.PathValue("id"))
-	if err != nil {
-		return response{}, err
-	}
-	if err := q.match(i.Instance); err != nil {
-		return response{}, err
-	}
-	d, err := decode[core.UpdateInstanceDetails](q)
-	if err != nil {
-		return response{}, err
-	}
-	if i.ending() {
-		return response{}, incorrectState(*i.Id, string(i.LifecycleState))
-	}
-	if err := onlyFields(q, "displayName", "freeformTags", "definedTags", "metadata", "extendedMetadata"); err != nil {
-		return response{}, err
-	}
-	if err := validateMetadata("", d.Metadata, d.ExtendedMetadata); err != nil {
-		return response{}, err
-	}
-	set(&i.DisplayName, d.DisplayName)
-	setTags(&i.FreeformTags, &i.DefinedTags, d.FreeformTags, d.DefinedTags)
-	if d.Metadata != nil {
-		i.Metadata = d.Metadata
-	}
-	if d.ExtendedMetadata != nil {
-		i.ExtendedMetadata = d.ExtendedMetadata
-	}
-	i.changed()
-	w := s.newWorkRequest(opUpdateInstance, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeUpdated)
-	s.progress(w, 0, 0)
-	s.succeed(w)
-	return response{body: i.Instance, etag: etagOf(i.Instance), workRequest: *w.Id}, nil
-}
-
 // terminateInstance ends an instance. Its pool, where it has one, then launches a replacement, unless
 // [Config.KeepVacancies].
 func (s *Server) terminateInstance(q *request) (response, error) {
@@ -135,6 +100,9 @@ func (s *Server) terminateInstance(q *request) (response, error) {
 	}
 	if i.ending() {
 		return response{}, incorrectState(*i.Id, string(i.LifecycleState))
+	}
+	if i.KeepBootVolume, err = q.flag("preserveBootVolume"); err != nil {
+		return response{}, err
 	}
 	w := s.newWorkRequest(opTerminate, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeDeleted)
 	s.terminate(i, w)
@@ -180,29 +148,35 @@ func (s *Server) instanceAction(q *request) (response, error) {
 	if i.LifecycleState != t.from {
 		return response{}, incorrectState(*i.Id, string(i.LifecycleState))
 	}
-	s.setInstanceState(i, t.through)
-	s.begin(&i.job, func(ctx context.Context) { s.act(ctx, i, t) })
+	s.startAction(i, t)
 	return ok(i.Instance)
 }
 
-func (s *Server) act(ctx context.Context, i *instance, t transition) {
+func (s *Server) startAction(i *instance, t transition) {
+	s.setInstanceState(i, t.through)
+	s.begin(&i.job, func(ctx context.Context) { _ = s.act(ctx, i, t) }) // It logs what goes wrong.
+}
+
+// act takes the host of an instance down, up, or both. The error says why it did not come up.
+func (s *Server) act(ctx context.Context, i *instance, t transition) error {
 	if t.from == core.InstanceLifecycleStateRunning {
-		if s.clock.sleep(ctx, stopTime) != nil {
-			return
+		if err := s.clock.sleep(ctx, stopTime); err != nil {
+			return err
 		}
 		s.removeHost(ctx, i)
 	}
 	if t.to == core.InstanceLifecycleStateRunning {
 		if !s.update(ctx, func() { s.setInstanceState(i, core.InstanceLifecycleStateStarting) }) {
-			return
+			return ctx.Err()
 		}
 		if err := s.bootHost(ctx, i); err != nil {
 			s.update(ctx, func() {
 				s.log.Error("host did not start", "instance", *i.Id, "error", err)
 				s.setInstanceState(i, core.InstanceLifecycleStateStopped)
 			})
-			return
+			return err
 		}
 	}
 	s.update(ctx, func() { s.setInstanceState(i, t.to) })
+	return nil
 }

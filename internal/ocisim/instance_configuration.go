@@ -31,10 +31,15 @@ func (s *Server) createConfiguration(q *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	if kind.Source != "" && kind.Source != string(core.CreateInstanceConfigurationBaseSourceNone) {
+	var d core.CreateInstanceConfigurationDetails
+	switch core.CreateInstanceConfigurationBaseSourceEnum(kind.Source) {
+	case "", core.CreateInstanceConfigurationBaseSourceNone:
+		d, err = decode[core.CreateInstanceConfigurationDetails](q)
+	case core.CreateInstanceConfigurationBaseSourceInstance:
+		d, err = s.configurationOfInstance(q)
+	default:
 		return response{}, notSimulated("An instance configuration with source " + kind.Source)
 	}
-	d, err := decode[core.CreateInstanceConfigurationDetails](q)
 	if err != nil {
 		return response{}, err
 	}
@@ -46,8 +51,9 @@ func (s *Server) createConfiguration(q *request) (response, error) {
 	}
 	c := &configuration{InstanceConfiguration: core.InstanceConfiguration{
 		Id: ptr(s.names.ocid("instanceconfiguration")), CompartmentId: d.CompartmentId, TimeCreated: s.timestamp(),
-		DisplayName: d.DisplayName, InstanceDetails: d.InstanceDetails, DeferredFields: []string{},
+		DisplayName: d.DisplayName, InstanceDetails: d.InstanceDetails,
 	}}
+	c.DeferredFields = deferredFields(c.launchDetails())
 	if c.DisplayName == nil {
 		c.DisplayName = ptr("instanceconfig" + s.defaultSuffix())
 	}
@@ -56,6 +62,59 @@ func (s *Server) createConfiguration(q *request) (response, error) {
 	resp, err := ok(c.InstanceConfiguration)
 	resp.created = *c.Id
 	return resp, err
+}
+
+// configurationOfInstance is a configuration that launches instances like one that exists.
+func (s *Server) configurationOfInstance(q *request) (core.CreateInstanceConfigurationDetails, error) {
+	var none core.CreateInstanceConfigurationDetails
+	d, err := decode[core.CreateInstanceConfigurationFromInstanceDetails](q)
+	if err != nil {
+		return none, err
+	}
+	i, err := find(q.sees, s.store.instances, *d.InstanceId)
+	if err != nil {
+		return none, err
+	}
+	if i.ending() {
+		return none, incorrectState(*i.Id, string(i.LifecycleState))
+	}
+	launch, err := convert[core.InstanceConfigurationLaunchInstanceDetails](i.Instance)
+	if err != nil {
+		return none, err
+	}
+	v := s.vnicOf(i)
+	launch.CreateVnicDetails = &core.InstanceConfigurationCreateVnicDetails{
+		SubnetId: v.SubnetId, NsgIds: v.NsgIds, SkipSourceDestCheck: v.SkipSourceDestCheck, AssignPublicIp: ptr(v.PublicIp != nil),
+	}
+	if i.ComputeClusterID != "" {
+		launch.ComputeClusterId = &i.ComputeClusterID
+	}
+	launch.SourceDetails = core.InstanceConfigurationInstanceSourceViaImageDetails{
+		ImageId: i.ImageId, BootVolumeSizeInGBs: askedSize(s.bootVolumeOf(i)), BootVolumeVpusPerGB: s.bootVolumeOf(i).VpusPerGB}
+	return core.CreateInstanceConfigurationDetails{
+		CompartmentId: d.CompartmentId, DisplayName: d.DisplayName, FreeformTags: d.FreeformTags, DefinedTags: d.DefinedTags,
+		InstanceDetails: core.ComputeInstanceDetails{LaunchDetails: &launch},
+	}, nil
+}
+
+// deferredFields are what a launch by the configuration still needs.
+func deferredFields(d *core.InstanceConfigurationLaunchInstanceDetails) []string {
+	deferred := []string{}
+	for _, field := range []struct {
+		name    string
+		missing bool
+	}{
+		{"availabilityDomain", d.AvailabilityDomain == nil},
+		{"compartmentId", d.CompartmentId == nil},
+		{"shape", d.Shape == nil},
+		{"sourceDetails", d.SourceDetails == nil},
+		{"subnetId", d.CreateVnicDetails == nil || d.CreateVnicDetails.SubnetId == nil},
+	} {
+		if field.missing {
+			deferred = append(deferred, field.name)
+		}
+	}
+	return deferred
 }
 
 // defaultSuffix ends the display names that OCI gives.
@@ -146,4 +205,24 @@ func (s *Server) deleteConfiguration(q *request) (response, error) {
 	}
 	s.store.configurations.remove(*c.Id)
 	return response{status: http.StatusNoContent}, nil
+}
+
+func (s *Server) moveConfiguration(q *request) (response, error) {
+	c, err := find(q.sees, s.store.configurations, q.PathValue("id"))
+	if err != nil {
+		return response{}, err
+	}
+	if err := q.match(c.InstanceConfiguration); err != nil {
+		return response{}, err
+	}
+	d, err := decode[core.ChangeInstanceConfigurationCompartmentDetails](q)
+	if err != nil {
+		return response{}, err
+	}
+	if err := q.authorize(d.CompartmentId); err != nil {
+		return response{}, err
+	}
+	c.CompartmentId = d.CompartmentId
+	c.changed()
+	return response{status: http.StatusNoContent, etag: etagOf(c.InstanceConfiguration)}, nil
 }

@@ -19,8 +19,10 @@ type pool struct {
 	NetworkID string // empty for a pool on its own
 	Shape     string
 	Reserved  int // hosts held for launches to come
-	Launches  int // so far
-	job       job // creating, resizing, detaching, or terminating
+	// ReservationID is the capacity reservation that the reserved hosts are of; empty for none.
+	ReservationID string
+	Launches      int // so far
+	job           job // creating, resizing, detaching, or terminating
 }
 
 func (p *pool) compartment() string { return *p.CompartmentId }
@@ -225,7 +227,8 @@ func (s *Server) updatePool(q *request) (response, error) {
 // changePool applies an update to a running pool. Members stay as they are; new ones come of the new
 // settings.
 func (s *Server) changePool(q *request, p *pool, next core.InstancePool) error {
-	if p.LifecycleState != core.InstancePoolLifecycleStateRunning {
+	stopped := p.LifecycleState == core.InstancePoolLifecycleStateStopped && *next.Size == *p.Size
+	if p.LifecycleState != core.InstancePoolLifecycleStateRunning && !stopped {
 		return incorrectState(*p.Id, string(p.LifecycleState))
 	}
 	if *next.Size < 0 {

@@ -68,7 +68,7 @@ func TestInstanceLife(t *testing.T) {
 	must(t, err)
 	wantEqual(t, "name", *updated.DisplayName, "jump")
 	_, err = r.compute.UpdateInstance(t.Context(), core.UpdateInstanceRequest{InstanceId: i.Id,
-		UpdateInstanceDetails: core.UpdateInstanceDetails{Shape: common.String(gpuShape)}})
+		UpdateInstanceDetails: core.UpdateInstanceDetails{DedicatedVmHostId: common.String("ocid1.dedicatedvmhost.oc1..x")}})
 	wantError(t, err, 501, "MethodNotImplemented")
 
 	gone, err := r.compute.TerminateInstance(t.Context(), core.TerminateInstanceRequest{InstanceId: i.Id})
@@ -190,17 +190,17 @@ func TestLaunchValidation(t *testing.T) {
 		code   string
 		text   string
 	}{
-		"no shape":       {func(d *core.LaunchInstanceDetails) { d.Shape = nil }, 400, "MissingParameter", "shape"},
-		"unknown shape":  {func(d *core.LaunchInstanceDetails) { d.Shape = common.String("BM.Big") }, 400, "InvalidParameter", "shape"},
-		"no source":      {func(d *core.LaunchInstanceDetails) { d.SourceDetails = nil }, 400, "MissingParameter", "imageId"},
-		"unknown image":  {func(d *core.LaunchInstanceDetails) { d.SourceDetails = nil; d.ImageId = common.String("ocid1.image.x") }, 404, "NotAuthorizedOrNotFound", ""},
-		"no subnet":      {func(d *core.LaunchInstanceDetails) { d.CreateVnicDetails = nil }, 400, "MissingParameter", "subnetId"},
-		"fault domain":   {func(d *core.LaunchInstanceDetails) { d.FaultDomain = common.String("FD-1") }, 400, "InvalidParameter", "faultDomain"},
-		"user data":      {func(d *core.LaunchInstanceDetails) { d.Metadata["user_data"] = "#cloud-config" }, 400, "InvalidParameter", "metadata.user_data"},
-		"metadata size":  {func(d *core.LaunchInstanceDetails) { d.Metadata["x"] = strings.Repeat("x", 32000) }, 400, "InvalidParameter", "32000"},
-		"IPv6":           {func(d *core.LaunchInstanceDetails) { d.CreateVnicDetails.AssignIpv6Ip = common.Bool(true) }, 501, "MethodNotImplemented", "assignIpv6Ip"},
-		"reservation":    {func(d *core.LaunchInstanceDetails) { d.CapacityReservationId = common.String("ocid1.r") }, 404, "NotAuthorizedOrNotFound", ""},
-		"platform":       {func(d *core.LaunchInstanceDetails) { d.PlatformConfig = core.IntelVmLaunchInstancePlatformConfig{} }, 400, "InvalidParameter", "platformConfig.type"},
+		"no shape":      {func(d *core.LaunchInstanceDetails) { d.Shape = nil }, 400, "MissingParameter", "shape"},
+		"unknown shape": {func(d *core.LaunchInstanceDetails) { d.Shape = common.String("BM.Big") }, 400, "InvalidParameter", "shape"},
+		"no source":     {func(d *core.LaunchInstanceDetails) { d.SourceDetails = nil }, 400, "MissingParameter", "imageId"},
+		"unknown image": {func(d *core.LaunchInstanceDetails) { d.SourceDetails = nil; d.ImageId = common.String("ocid1.image.x") }, 404, "NotAuthorizedOrNotFound", ""},
+		"no subnet":     {func(d *core.LaunchInstanceDetails) { d.CreateVnicDetails = nil }, 400, "MissingParameter", "subnetId"},
+		"fault domain":  {func(d *core.LaunchInstanceDetails) { d.FaultDomain = common.String("FD-1") }, 400, "InvalidParameter", "faultDomain"},
+		"user data":     {func(d *core.LaunchInstanceDetails) { d.Metadata["user_data"] = "#cloud-config" }, 400, "InvalidParameter", "metadata.user_data"},
+		"metadata size": {func(d *core.LaunchInstanceDetails) { d.Metadata["x"] = strings.Repeat("x", 32000) }, 400, "InvalidParameter", "32000"},
+		"IPv6":          {func(d *core.LaunchInstanceDetails) { d.CreateVnicDetails.AssignIpv6Ip = common.Bool(true) }, 501, "MethodNotImplemented", "assignIpv6Ip"},
+		"reservation":   {func(d *core.LaunchInstanceDetails) { d.CapacityReservationId = common.String("ocid1.r") }, 404, "NotAuthorizedOrNotFound", ""},
+		"platform":      {func(d *core.LaunchInstanceDetails) { d.PlatformConfig = core.IntelVmLaunchInstancePlatformConfig{} }, 400, "InvalidParameter", "platformConfig.type"},
 		"boot volume": {func(d *core.LaunchInstanceDetails) {
 			d.SourceDetails = core.InstanceSourceViaBootVolumeDetails{BootVolumeId: common.String("ocid1.b")}
 		}, 501, "MethodNotImplemented", "sourceType"},

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -60,8 +59,15 @@ func (s *Server) place(sees viewer, d core.LaunchInstanceDetails) (placed, error
 	if err != nil {
 		return p, err
 	}
-	if !image.boots(*p.shape.Shape.Shape) {
-		return p, &apiError{http.StatusBadRequest, "InvalidParameter", fmt.Sprintf("Shape %s is not valid for image %s.", *d.Shape, *p.image)}
+	if err := checkCompatible(image, p.shape); err != nil {
+		return p, err
+	}
+	if err := checkShapeConfig(p); err != nil {
+		return p, err
+	}
+	size, vpus := askedVolume(p)
+	if err := checkBootVolume("sourceDetails.bootVolume", size, vpus); err != nil {
+		return p, err
 	}
 	if err := checkPlatform(d.PlatformConfig, p.shape.PlatformConfigOptions); err != nil {
 		return p, err
@@ -95,6 +101,7 @@ func checkSimulated(d core.LaunchInstanceDetails) error {
 		"placementConstraintDetails":                     d.PlacementConstraintDetails != nil,
 		"sourceDetails.sourceType":                       d.SourceDetails != nil && !viaImage,
 		"sourceDetails.instanceSourceImageFilterDetails": source.InstanceSourceImageFilterDetails != nil,
+		"sourceDetails.kmsKeyId":                         source.KmsKeyId != nil,
 	} {
 		if used {
 			return notSimulated(field)
@@ -127,8 +134,16 @@ func (s *Server) launch(p placed) (*instance, error) {
 		return nil, err
 	}
 	i.VnicID = *v.Id
+	size, vpus := askedVolume(p)
+	s.addBootVolume(i, size, vpus)
 	s.store.instances.add(*i.Id, i)
 	return i, nil
+}
+
+// askedVolume is the boot volume that a launch asks for.
+func askedVolume(p placed) (size, vpus *int64) {
+	source, _ := p.SourceDetails.(core.InstanceSourceViaImageDetails)
+	return source.BootVolumeSizeInGBs, source.BootVolumeVpusPerGB
 }
 
 // shapeConfig tells what the instance got: what was asked for on a flexible shape, else the shape's own.
@@ -136,13 +151,31 @@ func shapeConfig(p placed) *core.InstanceShapeConfig {
 	c := &core.InstanceShapeConfig{
 		Ocpus: p.shape.Ocpus, MemoryInGBs: p.shape.MemoryInGBs, Gpus: p.shape.Gpus, GpuDescription: p.shape.GpuDescription,
 		LocalDisks: p.shape.LocalDisks, MaxVnicAttachments: p.shape.MaxVnicAttachments,
+		NetworkingBandwidthInGbps: p.shape.NetworkingBandwidthInGbps, ProcessorDescription: p.shape.ProcessorDescription,
 	}
 	if asked := p.ShapeConfig; asked != nil && value(p.shape.IsFlexible) {
 		set(&c.Ocpus, asked.Ocpus)
 		c.MemoryInGBs = ptr(*c.Ocpus * *p.shape.MemoryOptions.DefaultPerOcpuInGBs)
 		set(&c.MemoryInGBs, asked.MemoryInGBs)
 	}
+	c.Vcpus = ptr(int(2 * *c.Ocpus))
 	return c
+}
+
+// checkShapeConfig keeps the resources of a flexible shape in its bounds.
+func checkShapeConfig(p placed) error {
+	if p.ShapeConfig == nil || !value(p.shape.IsFlexible) {
+		return nil
+	}
+	c, cpus, memory := shapeConfig(p), p.shape.OcpuOptions, p.shape.MemoryOptions
+	if *c.Ocpus < *cpus.Min || *c.Ocpus > *cpus.Max {
+		return invalid("shapeConfig.ocpus", "%g is not in %g to %g", *c.Ocpus, *cpus.Min, *cpus.Max)
+	}
+	least, most := max(*memory.MinInGBs, *c.Ocpus**memory.MinPerOcpuInGBs), min(*memory.MaxInGBs, *c.Ocpus**memory.MaxPerOcpuInGBs)
+	if *c.MemoryInGBs < least || *c.MemoryInGBs > most {
+		return invalid("shapeConfig.memoryInGBs", "%g is not in %g to %g, as %g OCPUs have", *c.MemoryInGBs, least, most, *c.Ocpus)
+	}
+	return nil
 }
 
 func faultDomainKey(availabilityDomain, name string) string { return availabilityDomain + "/" + name }
@@ -168,7 +201,7 @@ func (s *Server) freeHosts(name string) (free int, limited bool) {
 	}
 	free -= len(s.store.onShape.with(name))
 	for _, p := range s.store.pools.all() {
-		if p.Shape == name {
+		if p.Shape == name && p.ReservationID == "" {
 			free -= p.Reserved
 		}
 	}
@@ -215,6 +248,7 @@ func (s *Server) bootHost(ctx context.Context, i *instance) error {
 	if !s.update(ctx, func() {
 		s.vnicOf(i).attach()
 		s.protect()
+		s.bootVolumeOf(i).attach()
 		h = s.hostOf(i)
 	}) {
 		return ctx.Err()
@@ -245,6 +279,7 @@ func (s *Server) removeHost(ctx context.Context, i *instance) {
 func (s *Server) terminate(i *instance, w *workRequest) {
 	s.setInstanceState(i, core.InstanceLifecycleStateTerminating)
 	s.vnicOf(i).detaching()
+	s.bootVolumeOf(i).setAttachment(core.BootVolumeAttachmentLifecycleStateDetaching)
 	s.begin(&i.job, func(ctx context.Context) {
 		if w != nil {
 			defer s.abandon(w)
@@ -271,6 +306,7 @@ func (s *Server) endInstance(i *instance) {
 	s.setInstanceState(i, core.InstanceLifecycleStateTerminated)
 	i.forget(terminatedVisible)
 	s.releaseVnic(v)
+	s.bootVolumeOf(i).release(i.KeepBootVolume)
 	v.forget(terminatedVisible)
 }
 
@@ -294,7 +330,7 @@ func (s *Server) launchSingle(q *request, d core.LaunchInstanceDetails) (respons
 	if err := s.admit(value(d.CompartmentId), *p.shape.Shape.Shape); err != nil {
 		return response{}, err
 	}
-	hasHost := s.hasHost(p)
+	hasHost := s.hasHosts(p, 1)
 	if !hasHost && s.cfg.LaunchShortage == LaunchRefused {
 		return response{}, outOfHostCapacity()
 	}

@@ -70,7 +70,7 @@ func platformDefaults(o *core.ShapePlatformConfigOptions) map[string]any {
 }
 
 // checkPlatform refuses settings that the shape has not.
-func checkPlatform(asked core.LaunchInstancePlatformConfig, o *core.ShapePlatformConfigOptions) error {
+func checkPlatform(asked any, o *core.ShapePlatformConfigOptions) error {
 	if asked == nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (s *Server) launchMember(p *pool) (*instance, error) {
 	if err := s.admit(p.compartment(), p.Shape); err != nil {
 		return nil, err
 	}
-	if p.Reserved == 0 && !s.hasHost(launch) {
+	if p.Reserved == 0 && !s.hasHosts(launch, 1) {
 		return nil, outOfHostCapacity()
 	}
 	p.Launches++

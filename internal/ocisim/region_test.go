@@ -62,6 +62,7 @@ type region struct {
 	identity   identity.IdentityClient
 	work       workrequests.WorkRequestClient
 	limits     limits.LimitsClient
+	storage    core.BlockstorageClient
 }
 
 func newRegion(t *testing.T, adjust func(*ocisim.Config)) *region {
@@ -144,8 +145,10 @@ func (r *region) connect(t *testing.T, p common.ConfigurationProvider) {
 	must(t, err)
 	r.limits, err = limits.NewLimitsClientWithConfigurationProvider(p)
 	must(t, err)
+	r.storage, err = core.NewBlockstorageClientWithConfigurationProvider(p)
+	must(t, err)
 	once := common.NoRetryPolicy()
-	for _, b := range []*common.BaseClient{&r.management.BaseClient, &r.compute.BaseClient, &r.network.BaseClient, &r.identity.BaseClient, &r.work.BaseClient, &r.limits.BaseClient} {
+	for _, b := range []*common.BaseClient{&r.management.BaseClient, &r.compute.BaseClient, &r.network.BaseClient, &r.identity.BaseClient, &r.work.BaseClient, &r.limits.BaseClient, &r.storage.BaseClient} {
 		b.Host, b.Configuration.CircuitBreaker, b.Configuration.RetryPolicy = r.url, nil, &once
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
@@ -115,6 +116,19 @@ func (q *request) enum(name string, values []string) (string, error) {
 		return "", invalid(name, "%q is none of %s", v, strings.Join(values, ", "))
 	}
 	return v, nil
+}
+
+// flag gives a query parameter that is true or false; false where it is absent.
+func (q *request) flag(name string) (bool, error) {
+	v := q.query.Get(name)
+	if v == "" {
+		return false, nil
+	}
+	set, err := strconv.ParseBool(v)
+	if err != nil {
+		return false, invalid(name, "%q is neither true nor false", v)
+	}
+	return set, nil
 }
 
 // wants says whether a query parameter is absent or equal.

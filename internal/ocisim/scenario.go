@@ -220,10 +220,10 @@ func countIn(instances []*instance, compartment string) int {
 	return n
 }
 
-// hasHost says whether there is a host for a launch.
-func (s *Server) hasHost(p placed) bool {
+// hasHosts says whether there are hosts for a number of launches.
+func (s *Server) hasHosts(p placed, n int) bool {
 	free, limited := s.freeFor(p)
-	return !limited || free > 0
+	return !limited || free >= n
 }
 
 // tagged gives the tags of something new: those of the request, over the tag defaults.

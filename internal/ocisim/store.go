@@ -209,6 +209,7 @@ type store struct {
 	images          *table[*image]
 	workRequests    *table[*workRequest]
 	reservations    *table[*reservation]
+	bootVolumes     *table[*bootVolume]
 	retryTokens     *table[*retryToken]
 
 	members       *index[*instance]    // of a pool
@@ -229,6 +230,7 @@ func newStore(c *clock) *store {
 	st.instances = newTable[*instance](st, "instances")
 	st.images = newTable[*image](st, "images")
 	st.workRequests = newTable[*workRequest](st, "workRequests")
+	st.bootVolumes = newTable[*bootVolume](st, "bootVolumes")
 	st.reservations = newTable[*reservation](st, "capacityReservations")
 	st.retryTokens = newTable[*retryToken](st, "retryTokens")
 

@@ -155,7 +155,7 @@ func (s *Server) listAttachments(q *request) (response, error) {
 	var rows []row
 	for _, v := range s.vnicsOf(q.query.Get("instanceId")) {
 		a := v.Attachment
-		if v.compartment() == compartment && q.wants("availabilityDomain", a.AvailabilityDomain) &&
+		if *a.CompartmentId == compartment && q.wants("availabilityDomain", a.AvailabilityDomain) &&
 			q.wants("instanceId", a.InstanceId) && q.wants("vnicId", a.VnicId) {
 			rows = append(rows, row{at: v.position, item: a})
 		}

@@ -21,6 +21,7 @@ const (
 	opTerminate        = "TerminateInstance"
 	opUpdateInstance   = "UpdateInstance"
 	opChangeVCN        = "UpdateVcn"
+	opMoveInstance     = "ChangeInstanceCompartment"
 
 	opCreateReservation = "CreateComputeCapacityReservation"
 	opUpdateReservation = "UpdateComputeCapacityReservation"
