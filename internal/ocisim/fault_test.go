@@ -222,9 +222,9 @@ func TestRequestRecords(t *testing.T) {
 		}
 	})
 	must(t, r.listConfigurations(t.Context()))
-	_, _ = r.compute.ChangeComputeGpuMemoryFabricCompartment(t.Context(), core.ChangeComputeGpuMemoryFabricCompartmentRequest{
-		ComputeGpuMemoryFabricId:                       common.String("ocid1.computegpumemoryfabric.oc1..x"),
-		ChangeComputeGpuMemoryFabricCompartmentDetails: core.ChangeComputeGpuMemoryFabricCompartmentDetails{CompartmentId: common.String(compartmentID)}})
+	_, _ = r.management.TerminationProceedInstancePoolInstance(t.Context(), core.TerminationProceedInstancePoolInstanceRequest{
+		InstancePoolId: common.String("ocid1.instancepool.oc1..x"),
+		TerminationProceedInstancePoolInstanceDetails: core.TerminationProceedInstancePoolInstanceDetails{InstanceId: common.String("ocid1.instance.oc1..x")}})
 	_, _ = r.compute.GetInstance(t.Context(), core.GetInstanceRequest{InstanceId: common.String("ocid1.instance.oc1..x")})
 	_, _ = do(t, r.rawRequest(t, http.MethodGet, "/20160918/vcns", "", nil))
 	lock.Lock()
