@@ -30,6 +30,13 @@ func explain(err error) string {
 	return problem.String()
 }
 
+// account is [explain] without the advice.
+func account(err error) string {
+	problem := oci.Explain(err)
+	problem.What, problem.Advice = sentence(problem.What), ""
+	return problem.String()
+}
+
 // sentence makes a message that starts small, as Go's errors and the runner's messages do, one for people.
 // Names such as all_reduce stay as they are, and so does the end of a longer account.
 func sentence(message string) string {

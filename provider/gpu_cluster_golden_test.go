@@ -3,6 +3,7 @@
 package provider_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
@@ -52,6 +53,107 @@ func TestAccGPUCluster_createFails(t *testing.T) {
 			s := newScene(t, test.scenario, test.lines...)
 			t.Parallel()
 			golden(t, name, s.try())
+		})
+	}
+}
+
+// firstNode is the oldest node's OCID, as the state has it.
+func (s *scene) firstNode() string {
+	s.t.Helper()
+	nodes, _ := s.State(clusterAddress).Values["nodes"].([]any)
+	node, _ := nodes[0].(map[string]any)
+	id, _ := node["id"].(string)
+	return id
+}
+
+// What users read of a cluster that exists, in a plan or an apply, one file a scenario. Each begins with a
+// cluster of two nodes.
+func TestAccGPUCluster_changes(t *testing.T) {
+	otherImage := fmt.Sprintf("image_id = %q", acctest.OtherImageID)
+	for name, test := range map[string]func(*scene) string{
+		"shrink": func(s *scene) string {
+			s.want("size = 1")
+			return s.plan()
+		},
+		"destroy": func(s *scene) string {
+			_, output := s.Run("plan", "-destroy", "-input=false")
+			return output
+		},
+		"replacement": func(s *scene) string {
+			s.want(`shape = "BM.GPU.A100-v2.8"`)
+			return s.plan()
+		},
+		"remove_nodes": func(s *scene) string {
+			s.want("size = 1", fmt.Sprintf("remove_nodes = [%q]", s.firstNode()))
+			return s.plan()
+		},
+		"remove_nodes_same_size": func(s *scene) string {
+			s.want(fmt.Sprintf("remove_nodes = [%q]", s.firstNode()))
+			return s.plan()
+		},
+		"remove_and_replace": func(s *scene) string {
+			node := s.firstNode()
+			s.want("size = 1", fmt.Sprintf("remove_nodes = [%q]", node), fmt.Sprintf("replace_nodes = [%q]", node))
+			return s.plan()
+		},
+		"replace_nodes": func(s *scene) string {
+			s.want(fmt.Sprintf("replace_nodes = [%q]", s.firstNode()))
+			return s.plan()
+		},
+		"stale_nodes": func(s *scene) string {
+			s.want(otherImage)
+			return s.plan()
+		},
+		"stale_nodes_left": func(s *scene) string {
+			s.want(otherImage)
+			s.Apply()
+			return s.plan()
+		},
+		"rolling": func(s *scene) string {
+			s.want(otherImage, `update_strategy = "rolling"`)
+			return s.plan()
+		},
+		"no_capacity_to_grow": func(s *scene) string {
+			s.happen(ocisim.Scenario{Capacity: map[string]int{acctest.Shape: 3}, ReservationShortage: ocisim.ReservationUnnoticed})
+			s.want("size = 4")
+			return s.try()
+		},
+		"preflight": func(s *scene) string {
+			s.happen(ocisim.Scenario{Capacity: map[string]int{acctest.Shape: 3}, Limits: map[string]int{acctest.Shape: 2}})
+			s.want("size = 4", "preflight = true")
+			return s.plan()
+		},
+		"unhealthy_without_tag_namespace": func(s *scene) string {
+			s.want(fmt.Sprintf("replace_nodes = [%q]", s.firstNode()), "report_unhealthy = true")
+			return s.try()
+		},
+		"orphan": func(s *scene) string {
+			s.Must("state", "rm", clusterAddress)
+			return s.try()
+		},
+		"deleted_outside": func(s *scene) string {
+			deleteAll(s.t, s.region)
+			return s.plan()
+		},
+		"credentials_lost": func(s *scene) string {
+			s.happen(fault("", ocisim.EffectNotAuthentic))
+			return s.plan()
+		},
+		"unavailable": func(s *scene) string {
+			s.happen(fault("", ocisim.EffectUnavailable))
+			return s.plan()
+		},
+		"update_refused": func(s *scene) string {
+			s.happen(fault("UpdateClusterNetwork", ocisim.EffectNotFound))
+			s.want("size = 3")
+			return s.try()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{})
+			t.Parallel()
+			s.Apply()
+			golden(t, name, test(s))
 		})
 	}
 }

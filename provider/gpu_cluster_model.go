@@ -104,7 +104,7 @@ func (m *gpuClusterModel) change(state *gpuClusterModel) oci.Change {
 	change := oci.Change{
 		Want:            m.toAPI(),
 		Managed:         state.tags(),
-		Relaunch:        m.relaunches(state) || m.retags(state),
+		Relaunch:        m.relaunches(state),
 		Remove:          stringsOf(m.RemoveNodes.Elements()),
 		Replace:         stringsOf(m.ReplaceNodes.Elements()),
 		ReportUnhealthy: m.ReportUnhealthy.ValueBool(),

@@ -18,7 +18,9 @@ import (
 // roll, is a change of its own: that is how the next apply carries on with it.
 func (m *gpuClusterModel) planUpdate(ctx context.Context, config, state *gpuClusterModel, diags *diag.Diagnostics) {
 	leaving := m.leaving(state)
-	leaving.check(diags, m, state)
+	if leaving.check(diags, m, state); diags.HasError() {
+		return
+	}
 	relaunches := m.relaunches(state)
 	m.InstanceConfigurationID = state.InstanceConfigurationID
 	if relaunches || m.retags(state) {
@@ -66,7 +68,8 @@ func (m *gpuClusterModel) warnOfStale(diags *diag.Diagnostics, stale []string, s
 	running := len(state.Nodes.Elements())
 	if m.rolls() {
 		diags.AddAttributeWarning(path.Root("update_strategy"), "The plan replaces running nodes",
-			fmt.Sprintf("%d of the %d nodes of %q were launched differently and are replaced, at most %d at a time. Their local disks are lost.",
+			fmt.Sprintf("%d of the %d nodes of %q differ from what nodes are launched with from now on, and are replaced, at most %d at a time, each running before the next goes. "+
+				"Their local disks are lost.",
 				len(stale), running, nameOf(state), max(1, m.MaxUnavailable.ValueInt64())))
 		return
 	}
@@ -118,7 +121,7 @@ func (l leaving) check(diags *diag.Diagnostics, m, state *gpuClusterModel) {
 	size, most := m.Size.ValueInt64(), max(state.Size.ValueInt64(), int64(len(state.Nodes.Elements())))-int64(len(l.remove))
 	if size > most {
 		diags.AddAttributeError(path.Root("remove_nodes"), "Removal without a smaller size",
-			fmt.Sprintf("remove_nodes names %d of the %d nodes of %q, but size stays %d. To have fewer nodes, set size = %d. "+
+			fmt.Sprintf("remove_nodes names %d of the %d nodes of %q, but size is %d. To have fewer nodes, set size = %d. "+
 				"To keep the number and have others launched in their place, name them in replace_nodes instead.",
 				len(l.remove), len(state.Nodes.Elements()), nameOf(state), size, most))
 	}

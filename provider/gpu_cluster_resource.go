@@ -139,7 +139,7 @@ func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest,
 	if errors.Is(err, oci.ErrGone) {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("GPU cluster %q is gone", nameOf(&m)),
 			fmt.Sprintf("OCI does not show %s any more: it was deleted outside of this configuration, or this user may no longer see it. "+
-				"It is taken out of the state, and the next apply creates a new one.\n\n%s", m.ID.ValueString(), explain(err)))
+				"It is taken out of the state, and the next apply creates a new one.\n\n%s", m.ID.ValueString(), account(err)))
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -202,7 +202,8 @@ func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequ
 	var failure *oci.FailureError
 	switch {
 	case errors.As(err, &failure):
-		addClusterError(&resp.Diagnostics, "update", nameOf(&state), err)
+		resp.Diagnostics.AddError(unableTo("update", gpuCluster, nameOf(&state)), explain(err)+"\n\n"+
+			fmt.Sprintf("What was reached is recorded, %d of %d nodes: the next apply goes on from there.", m.CurrentSize.ValueInt64(), m.Size.ValueInt64()))
 	case err != nil:
 		resp.Diagnostics.AddError(unableTo("update", gpuCluster, nameOf(&state)), unfinished(waiting, &m, timeout, err))
 	default:

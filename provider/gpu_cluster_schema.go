@@ -27,6 +27,7 @@ const (
 	replaces   = " A change replaces the cluster."
 	relaunches = " A change applies to nodes that are launched later, and by `update_strategy` to running ones."
 	inPlace    = " Changed in place."
+	retags     = " Changed in place, on running nodes, too."
 	nextApply  = " A change alone does nothing to OCI; it counts from the next change on."
 )
 
@@ -234,9 +235,6 @@ func platformAttributes() map[string]schema.Attribute {
 		},
 	}
 }
-
-// Tags reach running nodes too, and make none of them stale.
-const retags = " Changed in place; running nodes keep theirs."
 
 func gpuClusterTags() map[string]schema.Attribute {
 	return map[string]schema.Attribute{

@@ -15,9 +15,9 @@ import (
 
 func TestMain(m *testing.M) { acctest.Main(m) }
 
-// factories serve the provider from within the test.
+// factories serve the provider from within the test, quick to look again and to give up.
 var factories = map[string]func() (tfprotov6.ProviderServer, error){
-	"ocihpc": providerserver.NewProtocol6WithError(provider.New("test")()),
+	"ocihpc": providerserver.NewProtocol6WithError(provider.NewHasty()()),
 }
 
 func TestSchemasAreSound(t *testing.T) {
