@@ -118,6 +118,10 @@ func (s *Clusters) Update(ctx context.Context, id string, change Change) (*Opera
 	if err != nil {
 		return nil, err
 	}
+	if current.ConfigurationID == "" { // Somebody has deleted it.
+		change.Relaunch = true
+		current.Placement.SubnetID = change.Want.Placement.SubnetID
+	}
 	operation := s.toward(current, change)
 	target := operation.cluster
 	changes := change.Relaunch || current.differs(target)

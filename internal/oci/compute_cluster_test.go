@@ -270,6 +270,60 @@ func TestInterruptedLaunchesAreContinued(t *testing.T) {
 	}
 }
 
+// Killed while nodes are terminated: the next deletion goes on with it.
+func TestInterruptedDeletionIsContinued(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []bool{false, true} {
+		region := acctest.StartRegion(t, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		s := clusters(t, region, func(next common.HTTPRequestDispatcher) common.HTTPRequestDispatcher {
+			return dispatch(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodDelete {
+					cancel()
+				}
+				return next.Do(r)
+			})
+		})
+		want := singles(3)
+		if shared {
+			want.Placement.ComputeClusterID = adopted(t, s)
+		}
+		c := create(t, s, want)
+		if err := s.Delete(ctx, c, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("error is %v", err)
+		}
+		if err := s.Delete(t.Context(), c, nil); err != nil {
+			t.Fatal(err)
+		}
+		if stats := region.Stats(); stats.Instances+stats.InstanceConfigurations != 0 || stats.ComputeClusters == 1 != shared {
+			t.Errorf("left over: %+v", stats)
+		}
+	}
+}
+
+// Somebody deletes the configuration, which OCI does not refuse. The next update makes another; the nodes
+// are not stale for that.
+func TestLostConfigurationIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, nil)
+	s := clusters(t, region, nil)
+	c := create(t, s, singles(1))
+	if _, err := s.ComputeManagement.DeleteInstanceConfiguration(t.Context(), core.DeleteInstanceConfigurationRequest{
+		InstanceConfigurationId: &c.ConfigurationID,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Get(t.Context(), c.ID); err != nil || got.ConfigurationID != "" || got.Size != 1 {
+		t.Fatalf("read back %+v, error %v", got, err)
+	}
+	c = update(t, s, c, oci.Change{Want: singles(2)})
+	expectNodes(t, s, c, 2)
+	nodes, err := s.Nodes(t.Context(), c)
+	if err != nil || nodes[0].Stale || nodes[1].Stale {
+		t.Errorf("nodes %+v, error %v", nodes, err)
+	}
+}
+
 // Answers get lost, and nothing is launched twice.
 func TestSingleNodesWithAFaultyService(t *testing.T) {
 	t.Parallel()
