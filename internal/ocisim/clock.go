@@ -4,6 +4,7 @@ package ocisim
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -43,6 +44,13 @@ func newClock(scale float64, from anchor) *clock {
 // now is the time of day.
 func (c *clock) now() time.Time { return time.Now().UTC() }
 
+// anchored is what a later process goes on from.
+func (c *clock) anchored() anchor {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.anchor
+}
+
 // instant is the present one, and moved is closed when it jumps.
 func (c *clock) instant() (now instant, moved <-chan struct{}) {
 	c.mu.Lock()
@@ -50,16 +58,15 @@ func (c *clock) instant() (now instant, moved <-chan struct{}) {
 	return c.anchor.instant(time.Now()), c.moved
 }
 
-// after gives the instant when an interval of OCI's that begins now has passed.
-func (c *clock) after(d time.Duration) instant {
+func (c *clock) present() instant {
 	now, _ := c.instant()
-	return now + instant(d.Seconds())
+	return now
 }
 
-func (c *clock) reached(at instant) bool {
-	now, _ := c.instant()
-	return now >= at
-}
+func (c *clock) reached(at instant) bool { return c.present() >= at }
+
+// plus gives the instant when an interval of OCI's has passed.
+func (at instant) plus(d time.Duration) instant { return at + instant(d.Seconds()) }
 
 // advance moves the clock on, past whatever waits for it.
 func (c *clock) advance(d time.Duration) {
@@ -68,6 +75,33 @@ func (c *clock) advance(d time.Duration) {
 	c.anchor.At += instant(d.Seconds())
 	close(c.moved)
 	c.moved = make(chan struct{})
+}
+
+// Clock is how far a region's clock has come.
+type Clock struct {
+	// Elapsed is how much of OCI's time has passed since the region was made.
+	Elapsed time.Duration `json:"elapsed"`
+	// Scale is by how much the clock is faster than the wall clock.
+	Scale float64 `json:"scale"`
+}
+
+// Clock gives the region's clock, which runs OCI's intervals. Timestamps are the wall clock's.
+func (s *Server) Clock() Clock {
+	now, _ := s.clock.instant()
+	return Clock{time.Duration(min(float64(now)*float64(time.Second), 1<<62)), s.clock.scale}
+}
+
+// Advance moves the region's clock on at once: what it was to reach within the interval is over, and what
+// is terminated and was kept until then is forgotten, even if clients may still ask for it.
+func (s *Server) Advance(d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("ocisim: the clock cannot be set back (by %s)", -d)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock.advance(d)
+	s.store.sweep(true)
+	return s.commit()
 }
 
 // wait returns at an instant.
@@ -90,7 +124,9 @@ func (c *clock) wait(ctx context.Context, at instant) error {
 }
 
 // sleep waits for an interval of OCI's.
-func (c *clock) sleep(ctx context.Context, d time.Duration) error { return c.wait(ctx, c.after(d)) }
+func (c *clock) sleep(ctx context.Context, d time.Duration) error {
+	return c.wait(ctx, c.present().plus(d))
+}
 
 // pause waits in real time.
 func pause(ctx context.Context, d time.Duration) error {

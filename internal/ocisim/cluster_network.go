@@ -3,7 +3,6 @@
 package ocisim
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -48,7 +47,9 @@ func (s *Server) createNetwork(q *request) (response, error) {
 	s.store.networks.add(*n.Id, n)
 	s.store.pools.add(*p.Id, p)
 	w := s.newWorkRequest(opReserveNetwork, n.compartment(), entityNetwork, *n.Id, workrequests.WorkRequestResourceActionTypeCreated)
-	s.begin(&p.job, func(ctx context.Context) { s.provision(ctx, n, p, w) })
+	p.Reservation, p.Due = *w.Id, s.clock.present().plus(reserveTime)
+	p.changed()
+	s.startPool(p)
 	return response{body: s.networkView(n), etag: etagOf(s.networkView(n)), workRequest: *w.Id, created: *n.Id}, nil
 }
 
@@ -90,26 +91,14 @@ func (s *Server) checkRDMA(name string) error {
 	return nil
 }
 
-// provision reserves the hosts of a cluster network, all or none, and then fills its pool.
-func (s *Server) provision(ctx context.Context, n *clusterNetwork, p *pool, w *workRequest) {
-	defer s.abandon(w)
-	if !s.update(ctx, func() { s.progress(w, 0, 0) }) || s.clock.sleep(ctx, reserveTime) != nil {
-		return
-	}
-	reserved := false
-	s.update(ctx, func() { reserved = s.reserve(n, p, w) })
-	if reserved {
-		s.populate(ctx, p)
-	}
-}
-
-func (s *Server) reserve(n *clusterNetwork, p *pool, w *workRequest) bool {
+// reserve holds the hosts of a cluster network, all or none; without them the network ends.
+func (s *Server) reserve(n *clusterNetwork, p *pool, w *workRequest) {
 	unnoticed := s.cfg.ReservationShortage == ReservationUnnoticed
 	launch, err := s.placeMember(everyone, p, p.PlacementConfigurations[0])
 	enough := unnoticed || err == nil && s.hasHosts(launch, *p.Size)
 	if err != nil || !enough {
 		s.refuseNetwork(p, w, err)
-		return false
+		return
 	}
 	if !unnoticed {
 		p.Reserved, p.ReservationID = *p.Size, value(launch.CapacityReservationId)
@@ -123,7 +112,6 @@ func (s *Server) reserve(n *clusterNetwork, p *pool, w *workRequest) bool {
 	}
 	n.changed()
 	s.succeed(w)
-	return true
 }
 
 // refuseNetwork ends a cluster network that gets no hosts, because of an error or for want of them.
@@ -240,13 +228,9 @@ func (s *Server) terminateNetwork(q *request) (response, error) {
 	}
 	w := s.newWorkRequest(opTerminateNetwork, n.compartment(), entityNetwork, *n.Id, workrequests.WorkRequestResourceActionTypeDeleted)
 	p := s.poolOfNetwork(n)
-	s.setState(p, core.InstancePoolLifecycleStateTerminating)
-	s.begin(&p.job, func(ctx context.Context) {
-		defer s.abandon(w)
-		s.update(ctx, func() { s.progress(w, 0, 0) })
-		s.empty(ctx, p)
-		s.update(ctx, func() { s.succeed(w) })
-	})
+	s.progress(w, 0, 0)
+	s.endPool(p, *w.Id)
+	s.startPool(p)
 	return response{status: http.StatusNoContent, workRequest: *w.Id}, nil
 }
 

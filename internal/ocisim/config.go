@@ -40,6 +40,11 @@ type Config struct {
 	// Hosts boots machines for instances; nil means instances without machines.
 	Hosts  Hosts
 	Logger *slog.Logger // nil discards
+	// Store is a file that keeps the region's state. Where it has a region, that one goes on: what was in
+	// motion is brought to its end, hosts of running instances boot again with their disks, and Scenario
+	// counts only if it is not the zero value. VCN, Subnets and Images are those of the region's making.
+	// Empty keeps everything in memory.
+	Store string
 	// Seed makes OCIDs and names repeatable; 0 draws a random one.
 	Seed uint64
 }

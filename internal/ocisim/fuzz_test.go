@@ -88,7 +88,7 @@ func TestForget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.terminate(s.store.instances.get(resp.created), nil)
+	s.terminate(s.store.instances.get(resp.created), s.clock.present(), nil)
 	s.mu.Unlock()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		s.mu.Lock()

@@ -69,7 +69,7 @@ func (s *Server) getCompartment(q *request) (response, error) {
 	}
 	c := identity.Compartment{
 		Id: &id, CompartmentId: &s.cfg.TenancyID, Name: &name, Description: ptr("Simulated compartment"),
-		LifecycleState: identity.CompartmentLifecycleStateActive, TimeCreated: s.started, IsAccessible: ptr(true),
+		LifecycleState: identity.CompartmentLifecycleStateActive, TimeCreated: s.made, IsAccessible: ptr(true),
 	}
 	c.FreeformTags, c.DefinedTags = tagged(nil, nil)
 	return ok(c)

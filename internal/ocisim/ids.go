@@ -18,6 +18,7 @@ const (
 
 // namer draws OCIDs, names and MAC addresses. The server's lock protects it.
 type namer struct {
+	source *rand.PCG // its state outlives the process, so that no OCID comes twice
 	rand   *rand.Rand
 	region string
 }
@@ -28,7 +29,8 @@ func newNamer(seed uint64, region string) *namer {
 		_, _ = crand.Read(b[:]) // never fails, as documented
 		seed = binary.LittleEndian.Uint64(b[:])
 	}
-	return &namer{rand.New(rand.NewPCG(seed, seed)), region} //nolint:gosec // names, no secrets
+	source := rand.NewPCG(seed, seed)
+	return &namer{source, rand.New(source), region} //nolint:gosec // names, no secrets
 }
 
 func (n *namer) letters(alphabet string, count int) string {

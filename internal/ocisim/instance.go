@@ -3,7 +3,6 @@
 package ocisim
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -25,7 +24,11 @@ type instance struct {
 	Fault            string     // why it will not boot
 	Effect           NodeEffect // what is wrong with its host
 	Failure          string     // of the launch
-	job              job        // launching, an action, or terminating
+	Due              instant    // when the present, passing state ends
+	Restart          bool       // STARTING follows STOPPING
+	Work             string     // open work request
+	NewDisk          bool       // the boot volume has been replaced since the host last booted
+	job              job        // in a passing state
 }
 
 func (i *instance) compartment() string { return *i.CompartmentId }
@@ -40,10 +43,9 @@ func (i *instance) ending() bool {
 func (s *Server) vnicOf(i *instance) *vnic { return s.store.vnics.get(i.VnicID) }
 func (s *Server) poolOf(i *instance) *pool { return s.store.pools.get(i.PoolID) }
 
-func (s *Server) setInstanceState(i *instance, state core.InstanceLifecycleStateEnum) {
-	i.LifecycleState = state
-	i.changed()
-}
+// stays says that nobody ends the instance; booted that it does not boot for the first time.
+func (i *instance) stays() bool  { return !i.ending() }
+func (i *instance) booted() bool { return i.LifecycleState != core.InstanceLifecycleStateProvisioning }
 
 // hostOf tells the labs's hosts what they need to know.
 func (s *Server) hostOf(i *instance) Host {
@@ -105,7 +107,7 @@ func (s *Server) terminateInstance(q *request) (response, error) {
 		return response{}, err
 	}
 	w := s.newWorkRequest(opTerminate, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeDeleted)
-	s.terminate(i, w)
+	s.terminate(i, s.clock.present(), w)
 	if p := s.poolOf(i); p != nil && p.LifecycleState == core.InstancePoolLifecycleStateRunning && !s.cfg.KeepVacancies {
 		s.replaceMember(p)
 	}
@@ -125,8 +127,7 @@ var transitions = map[string]transition{
 	"SOFTRESET": {core.InstanceLifecycleStateRunning, core.InstanceLifecycleStateStopping, core.InstanceLifecycleStateRunning},
 }
 
-// instanceAction stops, starts or resets an instance. Its host is removed and booted again, so unlike on
-// OCI it comes back with a fresh file system.
+// instanceAction stops, starts or resets an instance. Its host keeps its disk.
 func (s *Server) instanceAction(q *request) (response, error) {
 	i, err := find(q.sees, s.store.instances, q.PathValue("id"))
 	if err != nil {
@@ -148,35 +149,16 @@ func (s *Server) instanceAction(q *request) (response, error) {
 	if i.LifecycleState != t.from {
 		return response{}, incorrectState(*i.Id, string(i.LifecycleState))
 	}
-	s.startAction(i, t)
+	s.startAction(i, t, "")
 	return ok(i.Instance)
 }
 
-func (s *Server) startAction(i *instance, t transition) {
-	s.setInstanceState(i, t.through)
-	s.begin(&i.job, func(ctx context.Context) { _ = s.act(ctx, i, t) }) // It logs what goes wrong.
-}
-
-// act takes the host of an instance down, up, or both. The error says why it did not come up.
-func (s *Server) act(ctx context.Context, i *instance, t transition) error {
-	if t.from == core.InstanceLifecycleStateRunning {
-		if err := s.clock.sleep(ctx, stopTime); err != nil {
-			return err
-		}
-		s.removeHost(ctx, i)
+// startAction lets the host of an instance go down, up, or both. The work request may be empty.
+func (s *Server) startAction(i *instance, t transition, work string) {
+	i.Restart, i.Work = t.from == t.to, work
+	takes := stopTime
+	if t.through == core.InstanceLifecycleStateStarting {
+		takes = s.bootTime(i)
 	}
-	if t.to == core.InstanceLifecycleStateRunning {
-		if !s.update(ctx, func() { s.setInstanceState(i, core.InstanceLifecycleStateStarting) }) {
-			return ctx.Err()
-		}
-		if err := s.bootHost(ctx, i); err != nil {
-			s.update(ctx, func() {
-				s.log.Error("host did not start", "instance", *i.Id, "error", err)
-				s.setInstanceState(i, core.InstanceLifecycleStateStopped)
-			})
-			return err
-		}
-	}
-	s.update(ctx, func() { s.setInstanceState(i, t.to) })
-	return nil
+	s.transit(i, t.through, s.clock.present().plus(takes))
 }

@@ -51,7 +51,7 @@ func (s *Server) createConfiguration(q *request) (response, error) {
 	}
 	c := &configuration{InstanceConfiguration: core.InstanceConfiguration{
 		Id: ptr(s.names.ocid("instanceconfiguration")), CompartmentId: d.CompartmentId, TimeCreated: s.timestamp(),
-		DisplayName: d.DisplayName, InstanceDetails: d.InstanceDetails,
+		DisplayName: d.DisplayName, InstanceDetails: d.InstanceDetails, GmcConfigs: []core.InstanceConfigurationGmcConfigDetail{},
 	}}
 	c.DeferredFields = deferredFields(c.launchDetails())
 	if c.DisplayName == nil {

@@ -3,7 +3,6 @@
 package ocisim
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,7 +21,18 @@ type pool struct {
 	// ReservationID is the capacity reservation that the reserved hosts are of; empty for none.
 	ReservationID string
 	Launches      int // so far
-	job           job // creating, resizing, detaching, or terminating
+	// Work requests that are open: LaunchInstancesInPool, TerminateInstancesInPool, the reservation of the
+	// cluster network's hosts, and the cluster network's end.
+	Launching, Shrinking, Reservation, Ending string
+
+	At      instant // when the last step was due: the next one begins there, even if the clock is ahead
+	Moving  *move   // an attachment or a detachment
+	Due     instant // when the reservation or the move is done
+	Short   bool    // the last batch was
+	RetryAt instant // of a pool that waits for hosts; 0 unless it does
+	// Then is the state after an action on all members; empty unless they are in one.
+	Then core.InstancePoolLifecycleStateEnum
+	job  job // unless the pool rests
 }
 
 func (p *pool) compartment() string { return *p.CompartmentId }
@@ -138,20 +148,10 @@ func (s *Server) createPool(q *request) (response, error) {
 		return response{}, err
 	}
 	s.store.pools.add(*p.Id, p)
-	s.begin(&p.job, func(ctx context.Context) { s.populate(ctx, p) })
+	s.startPool(p)
 	resp, err := ok(s.poolView(p))
 	resp.created = *p.Id
 	return resp, err
-}
-
-// populate fills a new pool.
-func (s *Server) populate(ctx context.Context, p *pool) {
-	full := s.fill(ctx, p)
-	if !full && s.cfg.Shortage == ShortageTerminates {
-		s.empty(ctx, p)
-		return
-	}
-	s.update(ctx, func() { s.ready(p, full) }) //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
 }
 
 func (s *Server) getPool(q *request) (response, error) {
@@ -248,7 +248,7 @@ func (s *Server) changePool(q *request, p *pool, next core.InstancePool) error {
 	p.changed()
 	if resized {
 		s.setState(p, core.InstancePoolLifecycleStateScaling)
-		s.begin(&p.job, func(ctx context.Context) { s.resize(ctx, p) })
+		s.startPool(p)
 	}
 	return nil
 }
@@ -271,8 +271,8 @@ func (s *Server) terminatePool(q *request) (response, error) {
 	if p.LifecycleState == core.InstancePoolLifecycleStateTerminating {
 		return response{}, incorrectState(*p.Id, string(p.LifecycleState))
 	}
-	s.setState(p, core.InstancePoolLifecycleStateTerminating)
-	s.begin(&p.job, func(ctx context.Context) { s.empty(ctx, p) })
+	s.endPool(p, "")
+	s.startPool(p)
 	return response{status: http.StatusNoContent}, nil
 }
 
@@ -343,27 +343,17 @@ func (s *Server) attachPoolInstance(q *request) (response, error) {
 	p.Size = ptr(*p.Size + 1)
 	i.PoolID, i.Membership = *p.Id, core.InstancePoolInstanceLifecycleStateAttaching
 	i.changed()
-	s.setState(p, core.InstancePoolLifecycleStateScaling)
-	s.begin(&p.job, func(ctx context.Context) {
-		defer s.abandon(w)
-		if !s.settleIn(ctx, w) {
-			return
-		}
-		s.update(ctx, func() {
-			i.Membership = core.InstancePoolInstanceLifecycleStateActive
-			i.changed()
-			s.setState(p, core.InstancePoolLifecycleStateRunning)
-			s.succeed(w)
-		})
-	})
+	s.move(p, i, w, false)
 	resp, err := ok(i.member())
 	resp.workRequest = *w.Id
 	return resp, err
 }
 
-// settleIn is the time that attaching and detaching take.
-func (s *Server) settleIn(ctx context.Context, w *workRequest) bool {
-	return s.update(ctx, func() { s.progress(w, 0, 0) }) && s.clock.sleep(ctx, detachTime) == nil
+// move lets an instance into a pool or out of it, whichever its membership says.
+func (s *Server) move(p *pool, i *instance, w *workRequest, terminate bool) {
+	p.Moving, p.Due = &move{*i.Id, *w.Id, terminate}, s.clock.present().plus(detachTime)
+	s.setState(p, core.InstancePoolLifecycleStateScaling)
+	s.startPool(p)
 }
 
 // detachPoolInstance takes an instance out of a pool: by default the pool shrinks and the instance goes on.
@@ -389,25 +379,8 @@ func (s *Server) detachPoolInstance(q *request) (response, error) {
 	w.changed()
 	i.Membership = core.InstancePoolInstanceLifecycleStateDetaching
 	i.changed()
-	s.setState(p, core.InstancePoolLifecycleStateScaling)
-	s.begin(&p.job, func(ctx context.Context) { s.detach(ctx, p, i, value(d.IsAutoTerminate), w) })
+	s.move(p, i, w, value(d.IsAutoTerminate))
 	return response{status: http.StatusNoContent, workRequest: *w.Id}, nil
-}
-
-func (s *Server) detach(ctx context.Context, p *pool, i *instance, terminate bool, w *workRequest) {
-	defer s.abandon(w)
-	if !s.settleIn(ctx, w) {
-		return
-	}
-	if terminate {
-		s.end(ctx, i)
-	}
-	s.update(ctx, func() {
-		i.PoolID, i.Membership = "", core.InstancePoolInstanceLifecycleStateActive
-		i.changed()
-		s.succeed(w)
-	})
-	s.resize(ctx, p)
 }
 
 // stateText is how pools spell the state of an instance: Running, not RUNNING.

@@ -3,7 +3,6 @@
 package ocisim
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -23,24 +22,15 @@ func actOnPool(action string) func(*Server, *request) (response, error) {
 		if p.LifecycleState != core.InstancePoolLifecycleStateEnum(t.from) {
 			return response{}, incorrectState(*p.Id, string(p.LifecycleState))
 		}
+		p.Then = core.InstancePoolLifecycleStateEnum(t.to)
 		s.setState(p, core.InstancePoolLifecycleStateEnum(t.through))
-		s.begin(&p.job, func(ctx context.Context) { s.actOnMembers(ctx, p, t) })
-		return ok(s.poolView(p))
-	}
-}
-
-func (s *Server) actOnMembers(ctx context.Context, p *pool, t transition) {
-	var done []<-chan struct{}
-	s.update(ctx, func() { //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
 		for _, i := range s.staying(p) {
 			if i.LifecycleState == t.from {
-				s.startAction(i, t)
-				done = append(done, i.job.done)
+				s.startAction(i, t, "")
 			}
 		}
-	})
-	if await(ctx, done) {
-		s.update(ctx, func() { s.setState(p, core.InstancePoolLifecycleStateEnum(t.to)) })
+		s.startPool(p)
+		return ok(s.poolView(p))
 	}
 }
 

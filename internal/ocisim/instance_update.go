@@ -3,7 +3,6 @@
 package ocisim
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -45,7 +44,7 @@ func (s *Server) updateInstance(q *request) (response, error) {
 	w := s.newWorkRequest(opUpdateInstance, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeUpdated)
 	s.progress(w, 0, 0)
 	if restart {
-		s.restart(i, w)
+		s.startAction(i, transitions["RESET"], *w.Id)
 	} else {
 		s.succeed(w)
 	}
@@ -196,27 +195,12 @@ func (s *Server) needsRestart(i *instance, next core.Instance, d core.UpdateInst
 	return true, nil
 }
 
-// restart takes an instance down and up again, on whatever it has become.
-func (s *Server) restart(i *instance, w *workRequest) {
-	reset := transitions["RESET"]
-	s.setInstanceState(i, reset.through)
-	s.begin(&i.job, func(ctx context.Context) {
-		defer s.abandon(w)
-		err := s.act(ctx, i, reset)
-		s.update(ctx, func() {
-			if err != nil {
-				s.fault(w, "InternalError", err.Error())
-			}
-			s.conclude(w)
-		})
-	})
-}
-
 // replaceBootVolume gives an instance a new volume of another image.
 func (s *Server) replaceBootVolume(i *instance, d core.UpdateInstanceSourceViaImageDetails) {
 	old := s.bootVolumeOf(i)
 	old.release(value(d.IsPreserveBootVolumeEnabled))
 	s.addBootVolume(i, d.BootVolumeSizeInGBs, old.VpusPerGB)
+	i.NewDisk = true
 	if i.LifecycleState == core.InstanceLifecycleStateStopped {
 		s.bootVolumeOf(i).attach()
 	}

@@ -4,6 +4,8 @@ package ocisim
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -40,7 +42,29 @@ func (s *Server) update(ctx context.Context, change func()) bool {
 		return false
 	}
 	change()
+	_ = s.commit() // It is logged, and tried again with the next change.
 	return true
+}
+
+// commit writes what has changed, before the lock is released and a client gets its answer. A region that
+// cannot write goes on in memory: an error is for the log, and for the client who waits.
+func (s *Server) commit() error {
+	names, err := s.names.source.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("encode the generator of names: %w", err)
+	}
+	text, err := json.Marshal(about{
+		Version: databaseVersion, Region: s.cfg.Region, TenancyID: s.cfg.TenancyID, CompartmentID: s.cfg.CompartmentID,
+		Made: s.made.Time, Clock: s.clock.anchored(), Names: names, Position: s.store.position, Scenario: s.cfg.Scenario,
+	})
+	if err != nil {
+		return fmt.Errorf("encode the region: %w", err)
+	}
+	if err := s.store.commit(text); err != nil {
+		s.log.Error("the region's state was not written", "error", err)
+		return err
+	}
+	return nil
 }
 
 // sweep drops what is to be forgotten.

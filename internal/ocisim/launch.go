@@ -3,8 +3,6 @@
 package ocisim
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -208,106 +206,9 @@ func (s *Server) freeHosts(name string) (free int, limited bool) {
 	return free - s.heldHosts(name), true
 }
 
-// boot brings a launched instance up, in a job of its own.
-func (s *Server) boot(i *instance, w *workRequest) {
-	s.begin(&i.job, func(ctx context.Context) {
-		if w != nil {
-			defer s.abandon(w)
-			s.update(ctx, func() { s.progress(w, 0, 0) })
-		}
-		err := s.bootHost(ctx, i)
-		if err != nil && ctx.Err() == nil {
-			s.removeHost(ctx, i)
-		}
-		s.update(ctx, func() {
-			if err != nil {
-				s.launchFailed(i, err)
-			} else {
-				s.setInstanceState(i, core.InstanceLifecycleStateRunning)
-				v := s.vnicOf(i)
-				s.log.Info("instance runs", "instance", *i.Id, "host", *v.HostnameLabel, "address", *v.PrivateIp)
-			}
-			if w != nil {
-				if err != nil {
-					s.fault(w, "InternalError", i.Failure)
-				}
-				s.conclude(w)
-			}
-		})
-	})
-}
-
-func (s *Server) bootHost(ctx context.Context, i *instance) error {
-	if err := s.clock.sleep(ctx, s.shape(*i.Shape).bootTime()); err != nil {
-		return err
-	}
-	if i.Fault != "" {
-		return errors.New(i.Fault)
-	}
-	var h Host
-	if !s.update(ctx, func() {
-		s.vnicOf(i).attach()
-		s.protect()
-		s.bootVolumeOf(i).attach()
-		h = s.hostOf(i)
-	}) {
-		return ctx.Err()
-	}
-	if s.cfg.Hosts == nil {
-		return nil
-	}
-	return s.cfg.Hosts.Boot(ctx, h)
-}
-
-// launchFailed ends an instance whose host did not come up.
-func (s *Server) launchFailed(i *instance, err error) {
-	i.Failure = fmt.Sprintf("Launching instance %s failed: %v", *i.DisplayName, err)
-	s.log.Error("host did not boot", "instance", *i.Id, "name", *i.DisplayName, "error", err)
-	s.endInstance(i)
-}
-
-func (s *Server) removeHost(ctx context.Context, i *instance) {
-	if s.cfg.Hosts == nil {
-		return
-	}
-	if err := s.cfg.Hosts.Remove(ctx, *i.Id); err != nil {
-		s.log.Error("host was not removed", "instance", *i.Id, "name", *i.DisplayName, "error", err)
-	}
-}
-
-// terminate ends an instance in a job that supersedes its launch. The work request may be nil.
-func (s *Server) terminate(i *instance, w *workRequest) {
-	s.setInstanceState(i, core.InstanceLifecycleStateTerminating)
-	s.vnicOf(i).detaching()
-	s.bootVolumeOf(i).setAttachment(core.BootVolumeAttachmentLifecycleStateDetaching)
-	s.begin(&i.job, func(ctx context.Context) {
-		if w != nil {
-			defer s.abandon(w)
-			s.update(ctx, func() { s.progress(w, 0, 0) })
-		}
-		if s.clock.sleep(ctx, terminateTime) != nil {
-			return
-		}
-		s.removeHost(ctx, i)
-		s.update(ctx, func() {
-			s.endInstance(i)
-			if w != nil {
-				s.succeed(w)
-			}
-		})
-	})
-}
-
-// endInstance makes an instance TERMINATED: its address and host are free, its record stays for a while.
-func (s *Server) endInstance(i *instance) {
-	v := s.vnicOf(i)
-	s.log.Info("instance is terminated", "instance", *i.Id, "host", *v.HostnameLabel)
-	i.PoolID = ""
-	s.setInstanceState(i, core.InstanceLifecycleStateTerminated)
-	i.forget(terminatedVisible)
-	s.releaseVnic(v)
-	s.bootVolumeOf(i).release(i.KeepBootVolume)
-	v.forget(terminatedVisible)
+// boot lets the host of an instance boot that has been launched at an instant.
+func (s *Server) boot(i *instance, at instant) {
+	s.transit(i, core.InstanceLifecycleStateProvisioning, at.plus(s.bootTime(i)))
 }
 
 func (s *Server) launchInstance(q *request) (response, error) {
@@ -343,6 +244,7 @@ func (s *Server) launchSingle(q *request, d core.LaunchInstanceDetails) (respons
 		i.changed()
 	}
 	w := s.newWorkRequest(opLaunchInstance, i.compartment(), entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeCreated)
-	s.boot(i, w)
+	i.Work = *w.Id
+	s.boot(i, s.clock.present())
 	return response{body: i.Instance, etag: etagOf(i.Instance), workRequest: *w.Id, created: *i.Id}, nil
 }

@@ -3,7 +3,6 @@
 package ocisim
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -74,28 +73,37 @@ func numbered(formatter string, n int) string {
 	return strings.ReplaceAll(formatter, "${launchCount}", strconv.Itoa(n))
 }
 
-// batch is a group of instances that a pool launches together.
-type batch struct {
-	instances []*instance
-	booted    []<-chan struct{}
-	short     bool // not all of the wanted ones could be launched
-}
-
-func (s *Server) launchBatch(p *pool, w *workRequest) batch {
-	var b batch
+// launchBatch launches the next members that are lacking, as many as there are hosts.
+func (s *Server) launchBatch(p *pool, w *workRequest) {
 	for range min(*p.Size-len(s.staying(p)), launchBatch) {
 		i, err := s.launchMember(p)
 		if err != nil {
-			b.short = true
+			p.Short = true
+			p.changed()
 			s.launchFault(w, err)
 			break
 		}
 		w.touch(entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeCreated)
-		s.boot(i, nil)
-		b.instances, b.booted = append(b.instances, i), append(b.booted, i.job.done)
+		s.boot(i, p.At)
 	}
 	w.changed()
-	return b
+}
+
+// memberRests tells the pool of an instance, if it has one, when the instance came to rest.
+func (s *Server) memberRests(i *instance) {
+	if p := s.poolOf(i); p != nil && p.At < i.Due {
+		p.At = i.Due
+		p.changed()
+	}
+}
+
+// memberFailed takes note of a member that did not boot.
+func (s *Server) memberFailed(p *pool, message string) {
+	if w := s.store.workRequests.get(p.Launching); w != nil {
+		s.fault(w, "InternalError", message)
+		p.Short = true
+		p.changed()
+	}
 }
 
 func (s *Server) launchFault(w *workRequest, err error) {
@@ -107,91 +115,6 @@ func (s *Server) launchFault(w *workRequest, err error) {
 		}
 	}
 	s.fault(w, code, message)
-}
-
-// fill launches instances in batches until a pool has its size. It says false where the pool must go
-// on with fewer, by [Config.Shortage].
-func (s *Server) fill(ctx context.Context, p *pool) bool {
-	var w *workRequest
-	if !s.update(ctx, func() {
-		if *p.Size > len(s.staying(p)) {
-			w = s.newWorkRequest(opLaunchInPool, p.compartment(), entityPool, *p.Id, workrequests.WorkRequestResourceActionTypeUpdated)
-		}
-	}) || w == nil {
-		return true
-	}
-	defer s.abandon(w)
-	for {
-		var b batch
-		s.update(ctx, func() { //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
-			s.progress(w, s.running(p), *p.Size)
-			b = s.launchBatch(p, w)
-		})
-		if !await(ctx, b.booted) {
-			return true
-		}
-		done := false
-		s.update(ctx, func() { done = s.settle(p, w, &b) })
-		switch {
-		case done:
-			return true
-		case !b.short:
-			continue
-		case s.cfg.Shortage != ShortageWaits:
-			s.update(ctx, func() { s.conclude(w) })
-			return false
-		case s.clock.sleep(ctx, relaunchInterval) != nil:
-			return true
-		}
-	}
-}
-
-// settle takes note of what became of a batch, and says whether the pool is full.
-func (s *Server) settle(p *pool, w *workRequest, b *batch) bool {
-	for _, i := range b.instances {
-		if i.Failure != "" {
-			b.short = true
-			s.fault(w, "InternalError", i.Failure)
-		}
-	}
-	s.progress(w, s.running(p), *p.Size)
-	if len(s.staying(p)) < *p.Size {
-		return false
-	}
-	s.succeed(w)
-	return true
-}
-
-// await waits for jobs; false means that the waiting one was cancelled.
-func await(ctx context.Context, jobs []<-chan struct{}) bool {
-	for _, done := range jobs {
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return ctx.Err() == nil
-}
-
-// resize brings a pool to its size, one way or the other, and to RUNNING.
-func (s *Server) resize(ctx context.Context, p *pool) {
-	var victims []*instance
-	s.update(ctx, func() { victims = s.victims(p) })
-	if len(victims) > 0 {
-		s.endInPool(ctx, p, victims)
-	}
-	full := s.fill(ctx, p)
-	s.update(ctx, func() { s.ready(p, full) }) //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
-}
-
-// ready makes a pool RUNNING, unless a member has been terminated behind the back of its last launches.
-func (s *Server) ready(p *pool, full bool) {
-	if full && len(s.staying(p)) < *p.Size && !s.cfg.KeepVacancies {
-		s.replaceMember(p)
-		return
-	}
-	s.setState(p, core.InstancePoolLifecycleStateRunning)
 }
 
 // victims are the members too many: always the oldest in the fullest fault domain, as Oracle's
@@ -211,52 +134,8 @@ func (s *Server) victims(p *pool) []*instance {
 	return victims
 }
 
-// endInPool terminates members under one work request.
-func (s *Server) endInPool(ctx context.Context, p *pool, victims []*instance) {
-	var w *workRequest
-	if !s.update(ctx, func() {
-		w = s.newWorkRequest(opTerminateInPool, p.compartment(), entityPool, *p.Id, workrequests.WorkRequestResourceActionTypeUpdated)
-		for _, i := range victims {
-			w.touch(entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeDeleted)
-		}
-		s.progress(w, 0, len(victims))
-	}) {
-		return
-	}
-	defer s.abandon(w)
-	s.end(ctx, victims...)
-	s.update(ctx, func() { s.succeed(w) })
-}
-
-// end terminates instances, unless they are being terminated already, and waits.
-func (s *Server) end(ctx context.Context, instances ...*instance) {
-	var ended []<-chan struct{}
-	s.update(ctx, func() { //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
-		for _, i := range instances {
-			if !i.ending() {
-				s.terminate(i, nil)
-			}
-			ended = append(ended, i.job.done)
-		}
-	})
-	await(ctx, ended)
-}
-
-// empty terminates a pool with all of its members.
-func (s *Server) empty(ctx context.Context, p *pool) {
-	var members []*instance
-	s.update(ctx, func() {
-		s.setState(p, core.InstancePoolLifecycleStateTerminating)
-		members = slices.Clone(s.members(p))
-	})
-	if len(members) > 0 {
-		s.endInPool(ctx, p, members)
-	}
-	s.update(ctx, func() { s.setState(p, core.InstancePoolLifecycleStateTerminated) })
-}
-
 // replaceMember lets a pool launch a replacement for a member that somebody terminates.
 func (s *Server) replaceMember(p *pool) {
 	s.setState(p, core.InstancePoolLifecycleStateScaling)
-	s.begin(&p.job, func(ctx context.Context) { s.resize(ctx, p) })
+	s.startPool(p)
 }

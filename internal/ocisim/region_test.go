@@ -395,6 +395,8 @@ func (h *recorder) Boot(ctx context.Context, host ocisim.Host) error {
 	return nil
 }
 
+func (h *recorder) Stop(ctx context.Context, id string) error { return h.Remove(ctx, id) }
+
 func (h *recorder) Remove(ctx context.Context, id string) error {
 	h.mu.Lock()
 	gate := h.removals

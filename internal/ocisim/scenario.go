@@ -186,7 +186,7 @@ func (s *Server) SetScenario(c Scenario) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.setScenario(c)
-	return nil
+	return s.commit()
 }
 
 func (s *Server) setScenario(c Scenario) {

@@ -36,17 +36,19 @@ type Server struct {
 	clock      *clock
 	log        *slog.Logger
 	shapes     []offeredShape
-	started    *common.SDKTime
 	ctx        context.Context // the life of the background jobs
 	stop       context.CancelFunc
 	background sync.WaitGroup
 
 	mu     sync.Mutex // protects all below
 	closed bool
+	made   *common.SDKTime
 	names  *namer
 	store  *store
 	stats  Stats
 	stale  staleReads
+	// Jobs that boot the hosts of a region that goes on.
+	restoring []<-chan struct{}
 	// What the faults of the scenario have met, in its order.
 	nodeTurns, faultTurns []turns
 }
@@ -67,7 +69,7 @@ type Stats struct {
 	Instances              int
 }
 
-// New makes a region. Close it after use.
+// New makes a region, or goes on with the one in [Config.Store]. Close it after use.
 func New(c Config) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -89,19 +91,16 @@ func New(c Config) (*Server, error) {
 	if c.TimeScale == 0 {
 		c.TimeScale = 1
 	}
-	clock := newClock(c.TimeScale, anchor{Wall: time.Now()})
 	s := &Server{
-		cfg: c, keys: keys, clock: clock, log: c.Logger, shapes: shapes,
-		names: newNamer(c.Seed, c.Region), store: newStore(clock),
+		cfg: c, keys: keys, log: c.Logger, shapes: shapes, names: newNamer(c.Seed, c.Region),
 		stats: Stats{Operations: map[string]int{}, Faults: map[string]int{}, Unknown: map[string]int{}}, stale: newStaleReads(),
 	}
-	s.setScenario(c.Scenario)
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.started = s.timestamp()
-	s.addNetwork()
-	s.addImages()
-	s.protect()
 	s.mux = s.newMux()
+	if err := s.open(); err != nil {
+		s.stop()
+		return nil, fmt.Errorf("ocisim: %w", err)
+	}
 	s.background.Go(s.sweep)
 	return s, nil
 }
@@ -115,7 +114,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Close ends the background work and removes all hosts. Requests after it get 503.
+// Close ends the background work and all hosts; with a store, their disks stay. Requests after it get 503.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -126,8 +125,17 @@ func (s *Server) Close() error {
 	s.stop()
 	s.mu.Unlock()
 	s.background.Wait()
+	return errors.Join(s.endHosts(), s.store.close())
+}
+
+// endHosts stops the hosts of a region that may go on, and removes those of another.
+func (s *Server) endHosts() error {
 	if s.cfg.Hosts == nil {
 		return nil
+	}
+	end := s.cfg.Hosts.Remove
+	if s.cfg.Store != "" {
+		end = s.cfg.Hosts.Stop
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -139,8 +147,8 @@ func (s *Server) Close() error {
 			continue
 		}
 		group.Go(func() error {
-			if err := s.cfg.Hosts.Remove(ctx, *i.Id); err != nil {
-				errs[n] = fmt.Errorf("remove host of %s: %w", *i.DisplayName, err)
+			if err := end(ctx, *i.Id); err != nil {
+				errs[n] = fmt.Errorf("end host of %s: %w", *i.DisplayName, err)
 			}
 			return nil
 		})
@@ -194,6 +202,7 @@ func (s *Server) SetCapacity(shape string, hosts int) {
 		s.cfg.Capacity = map[string]int{}
 	}
 	s.cfg.Capacity[shape] = hosts
+	_ = s.commit() // It is logged, and tried again with the next change.
 }
 
 // wire is an encoded answer.
@@ -288,7 +297,7 @@ func (s *Server) carryOut(q *request, rt route) (wire, error) {
 	if e := (*apiError)(nil); errors.As(err, &e) && e.Status == http.StatusNotImplemented {
 		s.countUnknown(rt, q.Request, e)
 	}
-	if err != nil {
+	if err := errors.Join(err, s.commit()); err != nil {
 		return wire{}, err
 	}
 	return s.stale.filter(q, answer)

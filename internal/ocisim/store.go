@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"go.etcd.io/bbolt"
 )
 
 // stored is what a table can hold: a pointer to a struct that embeds [record].
@@ -79,7 +81,7 @@ func (t *table[T]) changed(id string) {
 
 func (t *table[T]) expire(id string, retention time.Duration) {
 	h := t.byID[id].header()
-	h.expiry = &expiry{t.store.clock.after(retention), t.store.clock.now().Add(t.store.keepAtLeast)}
+	h.expiry = &expiry{t.store.clock.present().plus(retention), t.store.clock.now().Add(t.store.keepAtLeast)}
 	t.store.expiring[id] = expiring{h, t.remove}
 	t.changed(id)
 }
@@ -186,8 +188,12 @@ type expiring struct {
 
 // anyTable is a table of whatever kind, as the database sees it.
 type anyTable interface {
+	name() string
 	load(id string, text []byte) error
 	ready()
+	isDirty() bool
+	write(b *bbolt.Bucket) error
+	clean()
 	alive(id string) bool
 }
 
@@ -198,6 +204,9 @@ type store struct {
 	tables      []anyTable
 	position    uint64 // of the newest record
 	expiring    map[string]expiring
+
+	db    *bbolt.DB // nil for a region that ends with its process
+	about []byte    // as last committed
 
 	networkTables
 

@@ -133,11 +133,14 @@ func (s *Server) conclude(w *workRequest) {
 	s.succeed(w)
 }
 
-// abandon cancels an operation whose job was cancelled; one that has ended keeps its end.
-func (s *Server) abandon(w *workRequest) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.finish(w, workrequests.WorkRequestStatusCanceled)
+func (s *Server) cancel(w *workRequest) { s.finish(w, workrequests.WorkRequestStatusCanceled) }
+
+// endWork ends the work request that a resource has open, if it has one; the caller tells of the change.
+func (s *Server) endWork(open *string, end func(*workRequest)) {
+	if w := s.store.workRequests.get(*open); w != nil {
+		end(w)
+	}
+	*open = ""
 }
 
 func (s *Server) getWorkRequest(q *request) (response, error) {
