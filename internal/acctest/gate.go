@@ -53,5 +53,8 @@ func (g *Gate) Boot(ctx context.Context, _ ocisim.Host) error {
 	}
 }
 
+// Stop implements [ocisim.Hosts].
+func (g *Gate) Stop(context.Context, string) error { return nil }
+
 // Remove implements [ocisim.Hosts].
 func (g *Gate) Remove(context.Context, string) error { return nil }

@@ -179,8 +179,12 @@ func (host *host) prepare(h *Hosts) (hostinit.Config, error) {
 	if err := os.MkdirAll(cfg.Root, 0o755); err != nil {
 		return cfg, fmt.Errorf("make the host's directory: %w", err)
 	}
+	disk, err := host.disk(h)
+	if err != nil {
+		return cfg, err
+	}
 	for _, target := range append([]string{""}, machineDirs...) {
-		overlay, err := host.overlay(h.layers, target)
+		overlay, err := host.overlay(h.layers, disk, target)
 		if err != nil {
 			return cfg, fmt.Errorf("make the host's directory: %w", err)
 		}
@@ -188,21 +192,45 @@ func (host *host) prepare(h *Hosts) (hostinit.Config, error) {
 			cfg.Overlays = append(cfg.Overlays, *overlay)
 		}
 	}
-	for _, file := range host.files {
-		if err := host.write(cfg.Overlays[0].Upper, file); err != nil {
-			return cfg, fmt.Errorf("write %s: %w", file.path, err)
-		}
-	}
 	return cfg, nil
 }
 
+// disk finds the host's disk, or makes it with the host's own files, all at once: one that was not finished
+// when the lab was killed is made anew.
+func (host *host) disk(h *Hosts) (string, error) {
+	disk := h.disk(host.id)
+	if _, err := os.Stat(disk); !errors.Is(err, fs.ErrNotExist) {
+		return disk, err
+	}
+	fresh := disk + ".new"
+	if err := os.RemoveAll(fresh); err != nil {
+		return "", fmt.Errorf("remove an unfinished disk: %w", err)
+	}
+	root := filepath.Join(ownDir(fresh, ""), "upper")
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", fmt.Errorf("make the host's disk: %w", err)
+	}
+	for _, file := range host.files {
+		if err := host.write(root, file); err != nil {
+			return "", fmt.Errorf("write %s: %w", file.path, err)
+		}
+	}
+	if err := os.Rename(fresh, disk); err != nil {
+		return "", fmt.Errorf("make the host's disk: %w", err)
+	}
+	return disk, nil
+}
+
+// ownDir is the part of a disk that lies over one of the machine's directories, or is the root.
+func ownDir(disk, target string) string { return filepath.Join(disk, target+".d") }
+
 // overlay makes the directories of one overlay: the root (target ""), which shows nothing of the
 // machine, or one of the machine's directories. It gives nil where the machine has a link or nothing.
-func (host *host) overlay(l layers, target string) (*hostinit.Overlay, error) {
+func (host *host) overlay(l layers, disk, target string) (*hostinit.Overlay, error) {
 	if info, err := os.Lstat("/" + target); err != nil || !info.IsDir() {
 		return nil, nil //nolint:nilnil,nilerr // nothing to mount is no error
 	}
-	own := filepath.Join(host.dir, "own", target+".d")
+	own := ownDir(disk, target)
 	overlay := &hostinit.Overlay{Target: target, Upper: filepath.Join(own, "upper"), Work: filepath.Join(own, "work")}
 	trees := []string{l.base}
 	if host.gpus {

@@ -3,6 +3,7 @@
 package labhost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ var ErrNoHost = errors.New("no host runs under this OCID or host name")
 type Config struct {
 	// Dir is an empty directory on a tmpfs that only this lab sees.
 	Dir string
+	// Disks is where hosts keep what they write, for as long as their instances exist; empty means in Dir.
+	// Its file system must pass [CheckDisks].
+	Disks string
 	// UserNamespace says that the lab runs in a user namespace of its own.
 	UserNamespace bool
 	// NVIDIADevices are the machine's real GPU devices, such as /dev/nvidia0; without one, hosts of GPU
@@ -62,6 +66,10 @@ type Bastion struct {
 // New prepares the network and the files that hosts share. It must run as root in network, mount and PID
 // namespaces that end with the process: that is what takes everything away. The hosts live until ctx ends.
 func New(ctx context.Context, cfg Config) (*Hosts, error) {
+	cfg.Disks = cmp.Or(cfg.Disks, filepath.Join(cfg.Dir, "disks"))
+	if err := os.MkdirAll(cfg.Disks, 0o700); err != nil {
+		return nil, fmt.Errorf("make the hosts' disks: %w", err)
+	}
 	layers, err := buildLayers(ctx, cfg.Dir, cfg)
 	if err != nil {
 		return nil, err
@@ -80,7 +88,8 @@ func New(ctx context.Context, cfg Config) (*Hosts, error) {
 var failingScript = file{"/var/lib/cloud/scripts/per-instance/ocihpc-lab-fault",
 	[]byte("#!/bin/sh\necho 'ocihpc-lab: cloud-init fails here, as the scenario says' >&2\nexit 1\n"), 0o755, 0}
 
-// Boot starts the host of an instance and returns when its sshd answers; cloud-init then still runs.
+// Boot starts the host of an instance and returns when its sshd answers; cloud-init then still runs. A
+// host that has been stopped, or whose lab has ended, has the disk that it left.
 func (h *Hosts) Boot(ctx context.Context, instance ocisim.Host) error {
 	key, err := NewKey()
 	if err != nil {
@@ -121,13 +130,25 @@ func (h *Hosts) boot(ctx context.Context, host *host) error {
 	h.mu.Unlock()
 	err := host.start(ctx, h)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("boot host %s: %w", host.hostname, err), h.Remove(context.WithoutCancel(ctx), host.id))
+		err = errors.Join(fmt.Errorf("boot host %s: %w", host.hostname, err), h.Stop(context.WithoutCancel(ctx), host.id))
 	}
 	return err
 }
 
-// Remove takes the host of an instance away at once, as power does; an unknown instance is no error.
-func (h *Hosts) Remove(_ context.Context, id string) error {
+// Remove takes the host of an instance away with its disk; an unknown instance is no error.
+func (h *Hosts) Remove(ctx context.Context, id string) error {
+	if err := h.Stop(ctx, id); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(h.disk(id)); err != nil {
+		return fmt.Errorf("remove the disk of %s: %w", id, err)
+	}
+	return nil
+}
+
+// Stop ends the host of an instance at once, as a power failure does, and keeps its disk for the next Boot.
+// A host that does not run is no error.
+func (h *Hosts) Stop(_ context.Context, id string) error {
 	h.mu.Lock()
 	host := h.hosts[id]
 	delete(h.hosts, id)
@@ -136,7 +157,7 @@ func (h *Hosts) Remove(_ context.Context, id string) error {
 		return nil
 	}
 	if err := host.stop(h.network); err != nil {
-		return fmt.Errorf("remove host %s: %w", host.hostname, err)
+		return fmt.Errorf("stop host %s: %w", host.hostname, err)
 	}
 	return nil
 }
@@ -209,7 +230,10 @@ func identity(hostname string, address netip.Addr, key Key) []file {
 	}
 }
 
-// dir is where a host keeps its root and what it has written.
+// disk is where the host of an instance keeps what it writes.
+func (h *Hosts) disk(id string) string { return filepath.Join(h.cfg.Disks, id) }
+
+// dir is where a running host has its root.
 func (h *Hosts) dir(host *host) string {
 	return filepath.Join(h.cfg.Dir, "hosts", strconv.Itoa(host.number))
 }

@@ -15,7 +15,16 @@ import (
 type reservation struct {
 	core.ComputeCapacityReservation
 	record
-	job job // creating, changing, or deleting
+	Next reservationChange // on its way
+	Work string            // its work request; empty unless one is on its way
+	Due  instant           // when it comes about
+	job  job
+}
+
+// reservationChange is what a reservation in a passing state becomes.
+type reservationChange struct {
+	Configs     []core.InstanceReservationConfig
+	Compartment *string
 }
 
 func (r *reservation) compartment() string { return *r.CompartmentId }
@@ -156,32 +165,56 @@ func (s *Server) createReservation(q *request) (response, error) {
 	r.FreeformTags, r.DefinedTags = s.tagged(d.FreeformTags, d.DefinedTags)
 	s.store.reservations.add(*r.Id, r)
 	w := s.newWorkRequest(opCreateReservation, r.compartment(), entityReservation, *r.Id, workrequests.WorkRequestResourceActionTypeCreated)
-	s.changeReservation(r, w, func() {
-		if s.holdHosts(r, configs, w) {
-			r.LifecycleState = core.ComputeCapacityReservationLifecycleStateActive
-		} else {
-			s.endReservation(r)
-		}
-	})
+	s.changeReservation(r, w, reservationChange{Configs: configs})
 	v := s.reservationView(r)
 	return response{status: http.StatusCreated, body: v, etag: etagOf(v), workRequest: *w.Id, created: *r.Id,
 		location: v1 + "/" + entityReservation + "/" + *r.Id}, nil
 }
 
-// changeReservation lets a change of a reservation come about after the time that it takes.
-func (s *Server) changeReservation(r *reservation, w *workRequest, change func()) {
+// changeReservation lets a change of a reservation come about after the time that it takes. The
+// reservation's state says which one it is.
+func (s *Server) changeReservation(r *reservation, w *workRequest, next reservationChange) {
+	r.Next, r.Work, r.Due = next, *w.Id, s.clock.present().plus(detachTime)
+	r.changed()
+	s.progress(w, 0, 0)
+	r.resume(s)
+}
+
+// resume brings a change that is on its way about.
+func (r *reservation) resume(s *Server) {
+	if r.Work == "" {
+		return
+	}
+	due := r.Due
 	s.begin(&r.job, func(ctx context.Context) {
-		defer s.abandon(w)
-		if !s.settleIn(ctx, w) {
-			return
+		if s.clock.wait(ctx, due) == nil {
+			s.update(ctx, func() { s.reservationChanged(r) })
 		}
-		s.update(ctx, func() {
-			change()
-			r.TimeUpdated = s.timestamp()
-			r.changed()
-			s.conclude(w)
-		})
 	})
+}
+
+func (s *Server) reservationChanged(r *reservation) {
+	w := s.store.workRequests.get(r.Work)
+	next := core.ComputeCapacityReservationLifecycleStateActive
+	switch r.LifecycleState {
+	case core.ComputeCapacityReservationLifecycleStateCreating:
+		if !s.holdHosts(r, r.Next.Configs, w) {
+			next = core.ComputeCapacityReservationLifecycleStateDeleted
+		}
+	case core.ComputeCapacityReservationLifecycleStateUpdating:
+		s.holdHosts(r, r.Next.Configs, w)
+	case core.ComputeCapacityReservationLifecycleStateMoving:
+		r.CompartmentId = r.Next.Compartment
+	case core.ComputeCapacityReservationLifecycleStateDeleting:
+		next = core.ComputeCapacityReservationLifecycleStateDeleted
+	}
+	r.LifecycleState, r.TimeUpdated, r.Next = next, s.timestamp(), reservationChange{}
+	if r.gone() {
+		r.InstanceReservationConfigs = nil
+		r.forget(terminatedVisible)
+	}
+	s.endWork(&r.Work, s.conclude)
+	r.changed()
 }
 
 // holdHosts takes what a reservation wants, all or nothing.
@@ -196,11 +229,6 @@ func (s *Server) holdHosts(r *reservation, configs []core.InstanceReservationCon
 		}
 	}
 	return true
-}
-
-func (s *Server) endReservation(r *reservation) {
-	r.LifecycleState, r.InstanceReservationConfigs = core.ComputeCapacityReservationLifecycleStateDeleted, nil
-	r.forget(terminatedVisible)
 }
 
 func (s *Server) getReservation(q *request) (response, error) {
@@ -275,10 +303,7 @@ func (s *Server) updateReservation(q *request) (response, error) {
 	r.LifecycleState = core.ComputeCapacityReservationLifecycleStateUpdating
 	r.changed()
 	w := s.newWorkRequest(opUpdateReservation, r.compartment(), entityReservation, *r.Id, workrequests.WorkRequestResourceActionTypeUpdated)
-	s.changeReservation(r, w, func() {
-		s.holdHosts(r, configs, w)
-		r.LifecycleState = core.ComputeCapacityReservationLifecycleStateActive
-	})
+	s.changeReservation(r, w, reservationChange{Configs: configs})
 	return response{status: http.StatusAccepted, workRequest: *w.Id}, nil
 }
 
@@ -297,9 +322,7 @@ func (s *Server) moveReservation(q *request) (response, error) {
 	r.LifecycleState = core.ComputeCapacityReservationLifecycleStateMoving
 	r.changed()
 	w := s.newWorkRequest(opMoveReservation, r.compartment(), entityReservation, *r.Id, workrequests.WorkRequestResourceActionTypeUpdated)
-	s.changeReservation(r, w, func() {
-		r.CompartmentId, r.LifecycleState = d.CompartmentId, core.ComputeCapacityReservationLifecycleStateActive
-	})
+	s.changeReservation(r, w, reservationChange{Compartment: d.CompartmentId})
 	return response{status: http.StatusAccepted, workRequest: *w.Id}, nil
 }
 
@@ -314,7 +337,7 @@ func (s *Server) deleteReservation(q *request) (response, error) {
 	r.LifecycleState = core.ComputeCapacityReservationLifecycleStateDeleting
 	r.changed()
 	w := s.newWorkRequest(opDeleteReservation, r.compartment(), entityReservation, *r.Id, workrequests.WorkRequestResourceActionTypeDeleted)
-	s.changeReservation(r, w, func() { s.endReservation(r) })
+	s.changeReservation(r, w, reservationChange{})
 	return response{status: http.StatusAccepted, workRequest: *w.Id}, nil
 }
 

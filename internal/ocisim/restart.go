@@ -91,27 +91,41 @@ func (s *Server) resume() error {
 			return fmt.Errorf("the region has instances of shape %s, which Config.Shapes lacks", *i.Shape)
 		}
 	}
-	seats := make(chan struct{}, launchBatch)
-	for _, i := range s.store.instances.all() {
-		switch {
-		case moving(i.LifecycleState):
-			s.drive(i)
-		case i.LifecycleState == core.InstanceLifecycleStateRunning && s.cfg.Hosts != nil:
-			s.begin(&i.job, func(ctx context.Context) { s.restore(ctx, i, seats) })
-			s.restoring = append(s.restoring, i.job.done)
-		}
-	}
-	for _, p := range s.store.pools.all() {
-		s.drivePool(p)
+	for _, t := range s.store.tables {
+		t.resume(s)
 	}
 	return nil
 }
 
+// resumable is a stored thing that may have been in motion: resume starts its job again, which goes by
+// nothing but records.
+type resumable interface{ resume(s *Server) }
+
+func (t *table[T]) resume(s *Server) {
+	for _, v := range t.order {
+		if r, ok := any(v).(resumable); ok {
+			r.resume(s)
+		}
+	}
+}
+
+func (p *pool) resume(s *Server) { s.drivePool(p) }
+
+func (i *instance) resume(s *Server) {
+	switch {
+	case moving(i.LifecycleState):
+		s.drive(i)
+	case i.LifecycleState == core.InstanceLifecycleStateRunning && s.cfg.Hosts != nil:
+		s.begin(&i.job, func(ctx context.Context) { s.restore(ctx, i) })
+		s.restoring = append(s.restoring, i.job.done)
+	}
+}
+
 // restore boots the host of an instance that is RUNNING, as the end of an outage of its machine would.
-func (s *Server) restore(ctx context.Context, i *instance, seats chan struct{}) {
+func (s *Server) restore(ctx context.Context, i *instance) {
 	select {
-	case seats <- struct{}{}:
-		defer func() { <-seats }()
+	case s.seats <- struct{}{}:
+		defer func() { <-s.seats }()
 	case <-ctx.Done():
 		return
 	}

@@ -49,6 +49,7 @@ type Server struct {
 	stale  staleReads
 	// Jobs that boot the hosts of a region that goes on.
 	restoring []<-chan struct{}
+	seats     chan struct{} // for so many at a time
 	// What the faults of the scenario have met, in its order.
 	nodeTurns, faultTurns []turns
 }
@@ -95,6 +96,7 @@ func New(c Config) (*Server, error) {
 		cfg: c, keys: keys, log: c.Logger, shapes: shapes, names: newNamer(c.Seed, c.Region),
 		stats: Stats{Operations: map[string]int{}, Faults: map[string]int{}, Unknown: map[string]int{}}, stale: newStaleReads(),
 	}
+	s.seats = make(chan struct{}, launchBatch)
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.mux = s.newMux()
 	if err := s.open(); err != nil {

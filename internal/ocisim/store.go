@@ -195,6 +195,7 @@ type anyTable interface {
 	write(b *bbolt.Bucket) error
 	clean()
 	alive(id string) bool
+	resume(s *Server)
 }
 
 // store is all state of the region. The server's lock protects it.

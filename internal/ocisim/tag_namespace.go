@@ -33,7 +33,7 @@ func (s *Server) tagNamespaces() map[string][]string {
 func (s *Server) showNamespace(name string) identity.TagNamespace {
 	shown := identity.TagNamespace{
 		Id: ptr(stableID("tagnamespace", name)), CompartmentId: &s.cfg.TenancyID, Name: &name, Description: ptr("Simulated tag namespace"),
-		IsRetired: ptr(false), TimeCreated: s.started, LifecycleState: identity.TagNamespaceLifecycleStateActive,
+		IsRetired: ptr(false), TimeCreated: s.made, LifecycleState: identity.TagNamespaceLifecycleStateActive,
 	}
 	shown.FreeformTags, shown.DefinedTags = tagged(nil, nil)
 	return shown
@@ -43,7 +43,7 @@ func (s *Server) showTag(namespace, name string) identity.Tag {
 	shown := identity.Tag{
 		Id: ptr(stableID("tagdefinition", namespace+"."+name)), CompartmentId: &s.cfg.TenancyID, TagNamespaceId: ptr(stableID("tagnamespace", namespace)),
 		TagNamespaceName: &namespace, Name: &name, Description: ptr("Simulated tag"), IsRetired: ptr(false), IsCostTracking: ptr(false),
-		TimeCreated: s.started, LifecycleState: identity.TagLifecycleStateActive,
+		TimeCreated: s.made, LifecycleState: identity.TagLifecycleStateActive,
 	}
 	shown.FreeformTags, shown.DefinedTags = tagged(nil, nil)
 	return shown

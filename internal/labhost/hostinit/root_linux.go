@@ -39,7 +39,8 @@ func makeRoot(cfg Config) error {
 }
 
 func mountOverlay(cfg Config, overlay Overlay) error {
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(overlay.Lower, ":"), overlay.Upper, overlay.Work)
+	// A disk outlives the layers below it, which are made anew with the lab: no index of them may be kept.
+	options := fmt.Sprintf("index=off,lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(overlay.Lower, ":"), overlay.Upper, overlay.Work)
 	if cfg.UserNamespace {
 		options += ",userxattr" // trusted.* attributes need the machine's root
 	}
