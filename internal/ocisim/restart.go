@@ -38,6 +38,7 @@ func (s *Server) open() error {
 		err = s.goOn(old)
 	}
 	if err == nil {
+		s.protect()
 		err = s.commit()
 	}
 	if err != nil {
@@ -94,6 +95,7 @@ func (s *Server) resume() error {
 	for _, t := range s.store.tables {
 		t.resume(s)
 	}
+	s.resumeNetwork()
 	return nil
 }
 
