@@ -26,9 +26,12 @@ func addClusterError(diags *diag.Diagnostics, verb, name string, err error) {
 // explain says what happened, OCI's own words and request id, and what to do next.
 func explain(err error) string {
 	problem := oci.Explain(err)
-	problem.What = sentence(problem.What)
+	problem.What = sentence(endings.Replace(problem.What))
 	return problem.String()
 }
+
+// endings says in plain words how a context ended.
+var endings = strings.NewReplacer("context deadline exceeded", "the time for it is over", "context canceled", "it was interrupted")
 
 // account is [explain] without the advice.
 func account(err error) string {

@@ -20,3 +20,6 @@ func NewHasty() func() provider.Provider {
 		}}
 	}
 }
+
+// DefaultTimeout is the time for a cluster of a size when the user sets none.
+var DefaultTimeout = defaultTimeout

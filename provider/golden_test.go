@@ -9,69 +9,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
-	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
-	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
-	"github.com/ocihpc/terraform-provider-ocihpc/provider"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files with what users read now")
-
-// scene is a region and a Terraform that works on it, by a provider that is quick to give up.
-type scene struct {
-	t      *testing.T
-	region *acctest.Region
-	*acctest.Terraform
-}
-
-// newScene starts a region with a scenario, and writes a cluster's configuration.
-func newScene(t *testing.T, scenario ocisim.Scenario, lines ...string) *scene {
-	t.Helper()
-	return newSceneIn(t, acctest.StartRegion(t, func(c *ocisim.Config) { c.Scenario = scenario }), lines...)
-}
-
-func newSceneIn(t *testing.T, region *acctest.Region, lines ...string) *scene {
-	t.Helper()
-	server := func() tfprotov6.ProviderServer { return providerserver.NewProtocol6(provider.NewHasty()())() }
-	return &scene{t, region, acctest.NewTerraform(t, clusterHCL(region, lines...), acctest.Serve(t, server))}
-}
-
-// happen replaces the scenario of the region.
-func (s *scene) happen(scenario ocisim.Scenario) {
-	s.t.Helper()
-	if err := s.region.SetScenario(scenario); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// want writes another configuration of the cluster.
-func (s *scene) want(lines ...string) {
-	s.t.Helper()
-	s.Configure(clusterHCL(s.region, lines...))
-}
-
-// try applies without asking, whatever comes of it.
-func (s *scene) try() (output string) {
-	s.t.Helper()
-	_, output = s.Run("apply", "-auto-approve", "-input=false")
-	return output
-}
-
-// plan plans, whatever comes of it.
-func (s *scene) plan() (output string) {
-	s.t.Helper()
-	_, output = s.Run("plan", "-input=false")
-	return output
-}
 
 // golden compares what a user reads, the boxes around warnings and errors, with a file.
 func golden(t *testing.T, name, output string) {
 	t.Helper()
 	var text strings.Builder
-	for _, box := range boxes.FindAllString(colours.ReplaceAllString(output, ""), -1) {
+	for _, box := range boxes.FindAllString(plain(output), -1) {
 		if !strings.Contains(box, "Provider development overrides") {
 			text.WriteString(scrub(box) + "\n")
 		}
@@ -99,6 +45,9 @@ var (
 	colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 	boxes   = regexp.MustCompile(`(?ms)^╷$.*?^╵$`)
 )
+
+// plain takes the colours out; Terraform leaves the boxes out when it is told to print none.
+func plain(output string) string { return colours.ReplaceAllString(output, "") }
 
 // scrub takes out what differs from run to run. Lengths do not, so the lines break where they always do.
 func scrub(text string) string {

@@ -4,7 +4,11 @@ package provider_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/oracle/oci-go-sdk/v65/core"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
@@ -57,15 +61,6 @@ func TestAccGPUCluster_createFails(t *testing.T) {
 	}
 }
 
-// firstNode is the oldest node's OCID, as the state has it.
-func (s *scene) firstNode() string {
-	s.t.Helper()
-	nodes, _ := s.State(clusterAddress).Values["nodes"].([]any)
-	node, _ := nodes[0].(map[string]any)
-	id, _ := node["id"].(string)
-	return id
-}
-
 // What users read of a cluster that exists, in a plan or an apply, one file a scenario. Each begins with a
 // cluster of two nodes.
 func TestAccGPUCluster_changes(t *testing.T) {
@@ -84,20 +79,20 @@ func TestAccGPUCluster_changes(t *testing.T) {
 			return s.plan()
 		},
 		"remove_nodes": func(s *scene) string {
-			s.want("size = 1", fmt.Sprintf("remove_nodes = [%q]", s.firstNode()))
+			s.want("size = 1", fmt.Sprintf("remove_nodes = [%q]", s.nodes()[0]))
 			return s.plan()
 		},
 		"remove_nodes_same_size": func(s *scene) string {
-			s.want(fmt.Sprintf("remove_nodes = [%q]", s.firstNode()))
+			s.want(fmt.Sprintf("remove_nodes = [%q]", s.nodes()[0]))
 			return s.plan()
 		},
 		"remove_and_replace": func(s *scene) string {
-			node := s.firstNode()
+			node := s.nodes()[0]
 			s.want("size = 1", fmt.Sprintf("remove_nodes = [%q]", node), fmt.Sprintf("replace_nodes = [%q]", node))
 			return s.plan()
 		},
 		"replace_nodes": func(s *scene) string {
-			s.want(fmt.Sprintf("replace_nodes = [%q]", s.firstNode()))
+			s.want(fmt.Sprintf("replace_nodes = [%q]", s.nodes()[0]))
 			return s.plan()
 		},
 		"stale_nodes": func(s *scene) string {
@@ -124,7 +119,7 @@ func TestAccGPUCluster_changes(t *testing.T) {
 			return s.plan()
 		},
 		"unhealthy_without_tag_namespace": func(s *scene) string {
-			s.want(fmt.Sprintf("replace_nodes = [%q]", s.firstNode()), "report_unhealthy = true")
+			s.want(fmt.Sprintf("replace_nodes = [%q]", s.nodes()[0]), "report_unhealthy = true")
 			return s.try()
 		},
 		"orphan": func(s *scene) string {
@@ -143,6 +138,23 @@ func TestAccGPUCluster_changes(t *testing.T) {
 			s.happen(fault("", ocisim.EffectUnavailable))
 			return s.plan()
 		},
+		"stopped_outside": func(s *scene) string {
+			pool := s.text("instance_pool_id")
+			_, err := s.api.ComputeManagement.StopInstancePool(s.t.Context(), core.StopInstancePoolRequest{InstancePoolId: &pool})
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			acctest.Eventually(s.t, "the pool is stopped", func() bool {
+				now, err := s.api.ComputeManagement.GetInstancePool(s.t.Context(), core.GetInstancePoolRequest{InstancePoolId: &pool})
+				return err == nil && now.LifecycleState == core.InstancePoolLifecycleStateStopped
+			})
+			return s.try()
+		},
+		"timeout_update": func(s *scene) string {
+			s.happen(ocisim.Scenario{Capacity: map[string]int{acctest.Shape: 2}, Faults: []ocisim.Fault{{Operation: "ListWorkRequests", Effect: ocisim.EffectHang}}})
+			s.want("size = 3", `timeouts = { update = "1s" }`)
+			return s.try()
+		},
 		"update_refused": func(s *scene) string {
 			s.happen(fault("UpdateClusterNetwork", ocisim.EffectNotFound))
 			s.want("size = 3")
@@ -155,5 +167,74 @@ func TestAccGPUCluster_changes(t *testing.T) {
 			s.Apply()
 			golden(t, name, test(s))
 		})
+	}
+}
+
+// What users read of a configuration that can only fail: the plan refuses it, before anything is changed.
+func TestAccGPUCluster_refused(t *testing.T) {
+	for name, lines := range map[string][]string{
+		"wrong_ocid":                   {`subnet_id = "ocid1.vcn.oc1..x"`},
+		"user_data_not_base64":         {`user_data = "#cloud-config"`},
+		"no_public_key":                {`ssh_authorized_keys = "my key"`},
+		"oversize_metadata":            {`user_data = base64encode(join("", [for i in range(1000) : "12345678901234567890123456789012"]))`},
+		"no_nodes":                     {`size = 0`},
+		"wrong_domain":                 {`availability_domain = "AD-1"`},
+		"misspelt_shape":               {`shape = "BM.GPU4-8"`},
+		"unknown_shape":                {`shape = "BM.GPU.NEXT.8"`},
+		"amd":                          {`shape = "BM.GPU.MI300X.8"`},
+		"memory_cluster":               {`shape = "BM.GPU.GB200.4"`},
+		"no_rdma":                      {`shape = "BM.GPU.A10.4"`, `interconnect = "compute_cluster"`},
+		"placement_of_pool":            {`interconnect = "none"`, `hpc_island_id = "ocid1.hpcisland.oc1..x"`},
+		"placement_of_adopted":         {`compute_cluster_id = "ocid1.computecluster.oc1..x"`, `placement_constraint = "SINGLE_TIER"`},
+		"two_interconnects":            {`compute_cluster_id = "ocid1.computecluster.oc1..x"`, `interconnect = "cluster_network"`},
+		"blocks_without_island":        {`network_block_ids = ["ocid1.networkblock.oc1..x"]`},
+		"two_images":                   {`image = { operating_system = "Oracle Linux" }`},
+		"no_image":                     {`image_id = null`},
+		"no_suitable_image":            {`image_id = null`, `image = { operating_system = "Solaris", name_pattern = "GPU" }`},
+		"bad_pattern":                  {`image_id = null`, `image = { operating_system = "Oracle Linux", name_pattern = "(" }`},
+		"reserved_metadata":            {`metadata = { user_data = "x" }`},
+		"tag_without_namespace":        {`defined_tags = { key = "x" }`},
+		"reserved_tag":                 {`freeform_tags = { ocihpc-cluster = "x" }`},
+		"max_unavailable_without_roll": {`max_unavailable = 2`},
+		"empty_platform":               {`platform_config = {}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{}, lines...)
+			t.Parallel()
+			golden(t, "refused_"+name, s.plan())
+			if n := s.region.Stats().InstanceConfigurations; n != 0 {
+				t.Errorf("the plan made %d instance configurations", n)
+			}
+		})
+	}
+}
+
+// A roll that is interrupted says how far it came, and the next apply carries on with it.
+func TestAccGPUCluster_interruptedRoll(t *testing.T) {
+	var gate acctest.Gate
+	s := newSceneIn(t, acctest.StartRegion(t, func(c *ocisim.Config) { c.Hosts = &gate }), "size = 3")
+	t.Parallel()
+	s.Apply()
+	before := s.nodes()
+	gate.Close()
+	s.want("size = 3", fmt.Sprintf("image_id = %q", acctest.OtherImageID), `update_strategy = "rolling"`)
+	apply := s.Start("apply", "-auto-approve", "-input=false")
+	acctest.Eventually(t, "the first node is being replaced", func() bool {
+		now := s.region.Instances()
+		return slices.ContainsFunc(now, func(i ocisim.InstanceState) bool { return !slices.Contains(before, i.ID) })
+	})
+	looks := s.region.Stats().Operations["ListWorkRequests"]
+	acctest.Eventually(t, "the cluster network was looked at", func() bool { return s.region.Stats().Operations["ListWorkRequests"] > looks })
+	apply.Interrupt()
+	_, output := apply.Wait()
+	golden(t, "interrupted_roll", output)
+	gate.Open()
+	if plan := s.plan(); !strings.Contains(plan, "0 to add, 1 to change, 0 to destroy") {
+		t.Errorf("the next plan does not carry on:\n%s", plan)
+	}
+	s.Apply()
+	s.ExpectNoChanges()
+	if now := s.nodes(); len(now) != 3 || slices.ContainsFunc(now, func(id string) bool { return slices.Contains(before, id) }) || len(s.stale()) != 0 {
+		t.Errorf("%q became %q; stale are %q", before, now, s.stale())
 	}
 }

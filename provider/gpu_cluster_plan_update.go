@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -95,10 +94,6 @@ func (m *gpuClusterModel) leaving(state *gpuClusterModel) leaving {
 		replace: present(m.ReplaceNodes),
 		unknown: hasUnknown(m.RemoveNodes) || hasUnknown(m.ReplaceNodes),
 	}
-}
-
-func hasUnknown(set types.Set) bool {
-	return set.IsUnknown() || slices.ContainsFunc(set.Elements(), func(v attr.Value) bool { return v.IsUnknown() })
 }
 
 func (l leaving) any() bool { return l.unknown || len(l.remove)+len(l.replace) > 0 }

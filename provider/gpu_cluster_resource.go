@@ -198,6 +198,9 @@ func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequ
 	resp.Diagnostics.Append(resp.State.Set(ctx, accepted)...)
 
 	_, err = m.finish(waiting, operation, before)
+	if m.State.IsNull() { // It was not looked at any more.
+		m.State, m.CurrentSize = state.State, state.CurrentSize
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	var failure *oci.FailureError
 	switch {

@@ -111,25 +111,6 @@ func TestAccGPUCluster_createAndImport(t *testing.T) {
 	}
 }
 
-// An import alone is enough for an empty plan.
-func TestAccGPUCluster_importIsComplete(t *testing.T) {
-	region := acctest.StartRegion(t, nil)
-	tf := acctest.NewTerraform(t, clusterHCL(region, `freeform_tags = { team = "research" }`, "size = 1"))
-	t.Parallel()
-	tf.Apply()
-	id, _ := tf.State(clusterAddress).Values["id"].(string)
-	tf.Must("state", "rm", clusterAddress)
-	tf.Must("import", "-no-color", clusterAddress, id)
-	tf.ExpectNoChanges()
-	tf.Destroy()
-	if err := nothingLeft(region); err != nil {
-		t.Error(err)
-	}
-	if status, output := tf.Run("import", "-no-color", clusterAddress, "ocid1.instance.oc1..x"); status == 0 || !strings.Contains(output, "the OCID neither of a cluster network") {
-		t.Errorf("import of an instance: exit status %d\n%s", status, output)
-	}
-}
-
 func TestAccGPUCluster_resize(t *testing.T) {
 	region := acctest.StartRegion(t, nil)
 	same := statecheck.CompareValue(compare.ValuesSame())
@@ -253,13 +234,14 @@ func TestAccGPUCluster_interruptedCreate(t *testing.T) {
 	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Hosts = &gate })
 	tf := acctest.NewTerraform(t, clusterHCL(region))
 	t.Parallel()
-	apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
-	acctest.Eventually(t, "a cluster network is there", func() bool { return region.Stats().ClusterNetworks == 1 })
+	apply := tf.Start("apply", "-auto-approve", "-input=false")
+	acctest.Eventually(t, "the cluster network was looked at", func() bool { return region.Stats().Operations["ListWorkRequests"] > 0 })
 	apply.Interrupt()
 	status, output := apply.Wait()
-	if status == 0 || !strings.Contains(output, "is not complete yet") {
-		t.Errorf("exit status %d\n%s", status, output)
+	if status == 0 {
+		t.Errorf("exit status 0\n%s", output)
 	}
+	golden(t, "interrupted_create", output)
 	recorded := tf.State(clusterAddress)
 	if recorded == nil || recorded.Tainted {
 		t.Fatalf("recorded: %+v\n%s", recorded, output)
@@ -298,12 +280,16 @@ func TestAccGPUCluster_interruptedResize(t *testing.T) {
 	first := tf.State(clusterAddress)
 	gate.Close()
 	tf.Configure(clusterHCL(region, "size = 3"))
-	apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
+	apply := tf.Start("apply", "-auto-approve", "-input=false")
 	acctest.Eventually(t, "nodes are being launched", func() bool { return region.Stats().Instances > 1 })
+	looks := region.Stats().Operations["ListWorkRequests"]
+	acctest.Eventually(t, "the cluster network was looked at", func() bool { return region.Stats().Operations["ListWorkRequests"] > looks })
 	apply.Interrupt()
-	if status, output := apply.Wait(); status == 0 || !strings.Contains(output, "The apply was interrupted") {
-		t.Errorf("exit status %d\n%s", status, output)
+	status, output := apply.Wait()
+	if status == 0 {
+		t.Errorf("exit status 0\n%s", output)
 	}
+	golden(t, "interrupted_resize", output)
 	if now := tf.State(clusterAddress); now == nil || now.Tainted || now.Values["state"] == "RUNNING" {
 		t.Fatalf("recorded: %+v", now)
 	}
@@ -325,10 +311,12 @@ func TestAccGPUCluster_slowCreate(t *testing.T) {
 	gate.Close()
 	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Hosts = &gate })
 	impatient := clusterHCL(region, `timeouts = { create = "1s" }`)
-	tf := acctest.NewTerraform(t, impatient)
+	tf := acctest.NewTerraform(t, impatient, "TF_LOG_PROVIDER=INFO")
 	t.Parallel()
-	if output := tf.Apply(); !strings.Contains(output, "did not become complete within 1s") {
-		t.Errorf("no warning in:\n%s", output)
+	output := tf.Must("apply", "-auto-approve", "-input=false")
+	golden(t, "timeout_create", output)
+	if !strings.Contains(output, "GPU cluster train is PROVISIONING") {
+		t.Errorf("no progress in the log:\n%s", output)
 	}
 	recorded := tf.State(clusterAddress)
 	if recorded == nil || recorded.Tainted {
@@ -340,32 +328,6 @@ func TestAccGPUCluster_slowCreate(t *testing.T) {
 	}
 	tf.ExpectNoChanges()
 	tf.Destroy()
-}
-
-func TestAccGPUCluster_badInput(t *testing.T) {
-	region := acctest.StartRegion(t, nil)
-	for name, test := range map[string]struct{ line, message string }{
-		"wrong OCID":        {`subnet_id = "ocid1.vcn.oc1..x"`, `subnet_id.*must\s+be\s+an\s+OCID`},
-		"not base64":        {`user_data = "#cloud-config"`, `user_data.*must\s+be\s+base64`},
-		"not a key":         {`ssh_authorized_keys = "my key"`, `Line\s+1\s+is\s+not\s+a\s+public\s+key`},
-		"too much":          {`user_data = base64encode(join("", [for i in range(1000) : "12345678901234567890123456789012"]))`, `user_data.*OCI\s+takes\s+32000`},
-		"no nodes":          {`size = 0`, `size.*at\s+least\s+1`},
-		"wrong domain":      {`availability_domain = "AD-1"`, `no\s+availability\s+domain\s+"AD-1"`},
-		"misspelt shape":    {`shape = "BM.GPU4-8"`, `is\s+BM\.GPU4\.8\s+meant`},
-		"AMD":               {`shape = "BM.GPU.MI300X.8"`, `shape.*AMD\s+GPUs`},
-		"no RDMA":           {"shape = \"BM.GPU.A10.4\"\ninterconnect = \"cluster_network\"", `has\s+no\s+RDMA`},
-		"unknown shape":     {`shape = "BM.GPU.NEXT.8"`, `interconnect\s+must\s+say`},
-		"island of a pool":  {"interconnect = \"none\"\nhpc_island_id = \"ocid1.hpcisland.oc1..x\"", `needs\s+interconnect`},
-		"reserved metadata": {`metadata = { user_data = "x" }`, `metadata`},
-		"tag without space": {`defined_tags = { key = "x" }`, `namespace\.key`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			check(t, region, resource.TestStep{
-				Config: clusterHCL(region, strings.Split(test.line, "\n")...), PlanOnly: true,
-				ExpectError: regexp.MustCompile(`(?s)` + test.message),
-			})
-		})
-	}
 }
 
 // What can only fail is refused by the plan, before anything is changed.

@@ -134,7 +134,7 @@ func gpuClusterLaunch() map[string]schema.Attribute {
 			MarkdownDescription: "OCID of the image. With `image`, the one that was found." + relaunches,
 			Optional:            true,
 			Computed:            true,
-			Validators:          []validator.String{ocid("image"), stringvalidator.ExactlyOneOf(path.MatchRoot("image"))},
+			Validators:          []validator.String{ocid("image")},
 		},
 		"image": schema.SingleNestedAttribute{
 			MarkdownDescription: "Selects the newest image of a kind, in the plan, and pins it in `image_id`: an image that appears later changes nothing. " +
@@ -224,10 +224,7 @@ func platformAttributes() map[string]schema.Attribute {
 		"numa_nodes_per_socket": schema.StringAttribute{
 			MarkdownDescription: "NUMA nodes per socket: `NPS0`, `NPS1`, `NPS2`, `NPS4` or `NPS6`, as far as the shape has them.",
 			Optional:            true,
-			Validators: []validator.String{
-				stringvalidator.OneOf("NPS0", "NPS1", "NPS2", "NPS4", "NPS6"),
-				stringvalidator.AtLeastOneOf(path.MatchRelative().AtParent().AtName("is_symmetric_multi_threading_enabled")),
-			},
+			Validators:          []validator.String{stringvalidator.OneOf("NPS0", "NPS1", "NPS2", "NPS4", "NPS6")},
 		},
 		"is_symmetric_multi_threading_enabled": schema.BoolAttribute{
 			MarkdownDescription: "Whether each core runs two threads.",

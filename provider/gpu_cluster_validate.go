@@ -31,6 +31,11 @@ func (r *gpuClusterResource) ValidateConfig(ctx context.Context, req resource.Va
 	m.checkShape(&resp.Diagnostics)
 	m.checkMetadata(&resp.Diagnostics)
 	m.checkPlacement(&resp.Diagnostics)
+	m.checkImage(&resp.Diagnostics)
+	if isSet(m.PlatformConfig) && m.platform() == (oci.Platform{}) && !hasUnknown(m.PlatformConfig) {
+		resp.Diagnostics.AddAttributeError(path.Root("platform_config"), "Nothing to set",
+			"platform_config needs numa_nodes_per_socket or is_symmetric_multi_threading_enabled. Without either, leave it out.")
+	}
 	if !m.MaxUnavailable.IsNull() && !m.UpdateStrategy.IsUnknown() && !m.rolls() {
 		resp.Diagnostics.AddAttributeError(path.Root("max_unavailable"), "Nothing to limit",
 			fmt.Sprintf("max_unavailable needs update_strategy = %q: without it no running node is replaced by a change.", rolling))
@@ -72,11 +77,23 @@ func (m *gpuClusterModel) checkPlacement(diags *diag.Diagnostics) {
 	}
 }
 
+// checkImage wants one way to choose the image.
+func (m *gpuClusterModel) checkImage(diags *diag.Diagnostics) {
+	const how = "Set image_id to launch from that very image, or image to have the newest image of a kind found and pinned"
+	switch {
+	case m.ImageID.IsNull() && m.Image.IsNull():
+		diags.AddAttributeError(path.Root("image_id"), "No image", how+".")
+	case !m.ImageID.IsNull() && !m.Image.IsNull():
+		diags.AddAttributeError(path.Root("image"), "Two images", how+"; not both.")
+	}
+}
+
 func (m *gpuClusterModel) checkShape(diags *diag.Diagnostics) {
 	name := m.Shape.ValueString()
 	if shape.NeedsMemoryCluster(name) {
 		diags.AddAttributeError(path.Root("shape"), "Shape needs a GPU memory cluster",
-			name+" is offered only in GPU memory clusters, which this resource does not make yet.")
+			name+" is offered only in GPU memory clusters, which this resource does not make yet. "+
+				"The official provider does: oci_core_compute_gpu_memory_cluster. ocihpc_nccl_benchmark measures nodes of any origin.")
 		return
 	}
 	known, ok := shape.Lookup(name)

@@ -48,8 +48,12 @@ func unfinished(ctx context.Context, m *gpuClusterModel, timeout time.Duration, 
 	if !m.State.IsNull() {
 		seen = fmt.Sprintf("Last seen: %s is %s with %d of %d nodes.", m.ID.ValueString(), m.State.ValueString(), m.CurrentSize.ValueInt64(), m.Size.ValueInt64())
 	}
-	return fmt.Sprintf("%s\n\n%s OCI goes on with it, and it is recorded: apply again to carry on until it is complete. "+
-		"Follow its progress with TF_LOG_PROVIDER=INFO.", why, seen)
+	next := "OCI goes on with it, and it is recorded: apply again to carry on until it is complete."
+	var roll *oci.RollError
+	if errors.As(err, &roll) {
+		next = roll.Account()
+	}
+	return fmt.Sprintf("%s\n\n%s %s Follow its progress with TF_LOG_PROVIDER=INFO.", why, seen, next)
 }
 
 // addCreateError reports a cluster that was not made. One that is there already can be taken over.

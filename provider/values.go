@@ -85,3 +85,19 @@ func listOf(ctx context.Context, items []string) types.List {
 	list, _ := types.ListValueFrom(ctx, types.StringType, items) // Strings always convert.
 	return list
 }
+
+// hasUnknown says whether a set or an object, or something in it, is not known yet.
+func hasUnknown(v attr.Value) bool {
+	unknown := v.IsUnknown()
+	switch v := v.(type) {
+	case types.Set:
+		for _, element := range v.Elements() {
+			unknown = unknown || element.IsUnknown()
+		}
+	case types.Object:
+		for _, attribute := range v.Attributes() {
+			unknown = unknown || attribute.IsUnknown()
+		}
+	}
+	return unknown
+}

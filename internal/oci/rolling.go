@@ -61,12 +61,26 @@ func (o *Operation) stopped(ctx context.Context, last Cluster, err error) error 
 	if members, unread := o.clusters.members(ctx, last); unread == nil {
 		_, _ = o.countStale(ctx, last, members) // The count from before is good enough.
 	}
-	account := fmt.Sprintf("%d nodes have been replaced; %d are still launched as before and keep running. Apply again to go on with them.",
-		o.rolling.replaced, o.rolling.stale)
+	stopped := &RollError{Replaced: o.rolling.replaced, Stale: o.rolling.stale, Err: err}
 	var failure *FailureError
 	if errors.As(err, &failure) {
-		failure.What += " " + account
+		failure.What += " " + stopped.Account()
 		return err
 	}
-	return fmt.Errorf("%s The roll was stopped: %w", account, err)
+	return stopped
+}
+
+// RollError says how far a roll came that was stopped before its end.
+type RollError struct {
+	Replaced, Stale int // nodes
+	Err             error
+}
+
+func (e *RollError) Error() string { return e.Account() + " The roll was stopped: " + e.Err.Error() }
+func (e *RollError) Unwrap() error { return e.Err }
+
+// Account says how far the roll came, and how to go on.
+func (e *RollError) Account() string {
+	return fmt.Sprintf("%d nodes have been replaced; %d are still launched as before and keep running. Apply again to go on with them.",
+		e.Replaced, e.Stale)
 }

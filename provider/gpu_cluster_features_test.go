@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oracle/oci-go-sdk/v65/core"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
+	"github.com/ocihpc/terraform-provider-ocihpc/provider"
+)
+
+// interconnects by name, as lines of a configuration.
+var interconnects = map[string]string{
+	"cluster network": `interconnect = "cluster_network"`,
+	"compute cluster": `interconnect = "compute_cluster"`,
+	"instance pool":   `interconnect = "none"`,
+}
+
+// existingComputeCluster is made by somebody else.
+func (s *scene) existingComputeCluster() (id string) {
+	s.t.Helper()
+	compartment, domain := acctest.CompartmentID, acctest.AvailabilityDomain
+	response, err := s.api.Compute.CreateComputeCluster(s.t.Context(), core.CreateComputeClusterRequest{
+		CreateComputeClusterDetails: core.CreateComputeClusterDetails{CompartmentId: &compartment, AvailabilityDomain: &domain}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return *response.Id
+}
+
+// An import alone is enough for an empty plan, whatever was set.
+func TestAccGPUCluster_import(t *testing.T) {
+	for name, interconnect := range interconnects {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{}, interconnect, `freeform_tags = { team = "research" }`, `metadata = { role = "gpu" }`,
+				"boot_volume_size_in_gbs = 250", "boot_volume_vpus_per_gb = 20", `platform_config = { numa_nodes_per_socket = "NPS4" }`,
+				`agent_plugins = { "Compute RDMA GPU Monitoring" = true }`)
+			t.Parallel()
+			s.imports()
+			s.end()
+		})
+	}
+	t.Run("adopted compute cluster", func(t *testing.T) {
+		s := newScene(t, ocisim.Scenario{})
+		t.Parallel()
+		s.want(fmt.Sprintf("compute_cluster_id = %q", s.existingComputeCluster()))
+		s.imports()
+		if s.text("interconnect") != "compute_cluster" {
+			t.Errorf("interconnect is %s", s.text("interconnect"))
+		}
+		s.Destroy()
+		if left := s.region.Stats(); left.ComputeClusters != 1 || left.Instances+left.InstanceConfigurations != 0 {
+			t.Errorf("the adopted compute cluster alone should be left: %+v", left)
+		}
+	})
+}
+
+// imports creates the cluster, forgets it, and imports it.
+func (s *scene) imports() {
+	s.t.Helper()
+	s.Apply()
+	s.ExpectNoChanges()
+	id, nodes := s.text("id"), s.nodes()
+	s.Must("state", "rm", clusterAddress)
+	s.Must("import", clusterAddress, id)
+	s.ExpectNoChanges()
+	if s.text("id") != id || !slices.Equal(s.nodes(), nodes) || len(nodes) != 2 {
+		s.t.Errorf("imported %s with %q, not %s with %q", s.text("id"), s.nodes(), id, nodes)
+	}
+}
+
+func TestAccGPUCluster_importOfSomethingElse(t *testing.T) {
+	s := newScene(t, ocisim.Scenario{})
+	t.Parallel()
+	_, output := s.Run("import", clusterAddress, "ocid1.instance.oc1..x")
+	golden(t, "import_of_instance", output)
+}
+
+// The plugins that RDMA needs are on for RDMA shapes on every launch path, and an entry goes before that.
+func TestAccGPUCluster_agentPlugins(t *testing.T) {
+	for name, interconnect := range interconnects {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{}, "size = 1", interconnect,
+				`agent_plugins = { "Compute HPC RDMA Authentication" = true, "Bastion" = true, "Compute Instance Monitoring" = false }`)
+			t.Parallel()
+			s.Apply()
+			s.ExpectNoChanges()
+			want := map[string]string{
+				"Compute HPC RDMA Authentication": "ENABLED", "Compute HPC RDMA Auto-Configuration": "ENABLED",
+				"Bastion": "ENABLED", "Compute Instance Monitoring": "DISABLED",
+			}
+			instance := s.instance(s.nodes()[0])
+			has := map[string]string{}
+			for _, plugin := range instance.AgentConfig.PluginsConfig {
+				has[*plugin.Name] = string(plugin.DesiredState)
+			}
+			if !maps.Equal(has, want) {
+				t.Errorf("plugins are %v, want %v", has, want)
+			}
+			if options := instance.InstanceOptions; options == nil || !*options.AreLegacyImdsEndpointsDisabled {
+				t.Error("the legacy metadata endpoints are on")
+			}
+			s.want("size = 1", interconnect)
+			s.Apply()
+			s.ExpectNoChanges()
+		})
+	}
+}
+
+// The newest image is selected in the plan, and stays while the selector does.
+func TestAccGPUCluster_imageSelector(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
+	region := acctest.StartRegion(t, func(c *ocisim.Config) {
+		for i, name := range []string{"OL8-GPU-1", "OL8-GPU-2", "OL8-3", "OL9-GPU-4"} {
+			c.Images = append(c.Images, ocisim.Image{
+				ID: "ocid1.image.oc1.us-lab-1." + strings.ToLower(name), DisplayName: name, TimeCreated: day(i + 1),
+				OperatingSystem: "Oracle Linux", OperatingSystemVersion: strings.TrimPrefix(name[:3], "OL"),
+			})
+		}
+	})
+	selector := func(version, pattern string) string {
+		return fmt.Sprintf(`image = { operating_system = "Oracle Linux", operating_system_version = %q, name_pattern = %q }`, version, pattern)
+	}
+	s := newSceneIn(t, region, "size = 1", "image_id = null", selector("8", "-GPU-"))
+	t.Parallel()
+	if plan := s.plan(); !strings.Contains(plan, `"ocid1.image.oc1.us-lab-1.ol8-gpu-2"`) {
+		t.Errorf("the plan does not show the image:\n%s", plan)
+	}
+	s.Apply()
+	nodes, looked := s.nodes(), region.Stats().Operations["ListImages"]
+	s.ExpectNoChanges()
+	s.want("size = 2", "image_id = null", selector("8", "-GPU-"))
+	s.Apply()
+	if again := region.Stats().Operations["ListImages"]; again != looked {
+		t.Errorf("the image was looked for again, %d times", again-looked)
+	}
+	s.want("size = 2", "image_id = null", selector("9", "GPU"))
+	s.Apply()
+	if image := s.text("image_id"); image != "ocid1.image.oc1.us-lab-1.ol9-gpu-4" {
+		t.Errorf("the other selector gives %s", image)
+	}
+	if stale := s.stale(); len(stale) != 2 || stale[0] != nodes[0] {
+		t.Errorf("stale are %q", stale)
+	}
+	// The same image by its OCID is no other image.
+	s.want("size = 2", fmt.Sprintf("image_id = %q", s.text("image_id")))
+	s.Apply()
+	s.ExpectNoChanges()
+}
+
+// What is known at apply only, is selected and checked there.
+func TestAccGPUCluster_imageOfUnknownKind(t *testing.T) {
+	s := newScene(t, ocisim.Scenario{})
+	t.Parallel()
+	s.Configure(clusterHCL(s.region, "size = 1", "image_id = null", `image = { operating_system = terraform_data.os.output }`) +
+		"resource \"terraform_data\" \"os\" { input = \"Linux\" }\n")
+	golden(t, "image_found_at_apply", s.try())
+}
+
+func TestAccGPUCluster_capacityReservation(t *testing.T) {
+	s := newScene(t, ocisim.Scenario{})
+	t.Parallel()
+	compartment, domain, shape, hosts := acctest.CompartmentID, acctest.AvailabilityDomain, acctest.Shape, int64(2)
+	response, err := s.api.Compute.CreateComputeCapacityReservation(t.Context(), core.CreateComputeCapacityReservationRequest{
+		CreateComputeCapacityReservationDetails: core.CreateComputeCapacityReservationDetails{
+			CompartmentId: &compartment, AvailabilityDomain: &domain,
+			InstanceReservationConfigs: []core.InstanceReservationConfigDetails{{InstanceShape: &shape, ReservedCount: &hosts}},
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acctest.Eventually(t, "the reservation is active", func() bool {
+		now, err := s.api.Compute.GetComputeCapacityReservation(t.Context(), core.GetComputeCapacityReservationRequest{CapacityReservationId: response.Id})
+		return err == nil && now.LifecycleState == core.ComputeCapacityReservationLifecycleStateActive
+	})
+	s.want(fmt.Sprintf("capacity_reservation_id = %q", *response.Id))
+	s.Apply()
+	s.ExpectNoChanges()
+	for _, node := range s.nodes() {
+		if used := s.instance(node).CapacityReservationId; used == nil || *used != *response.Id {
+			t.Errorf("%s uses the reservation %v", node, used)
+		}
+	}
+}
+
+// Only the tags that the user wrote are managed. New tags reach running nodes, and make none stale.
+func TestAccGPUCluster_tags(t *testing.T) {
+	defaults := ocisim.Scenario{TagDefaults: map[string]map[string]string{"Oracle-Tags": {"CreatedBy": "somebody", "CreatedOn": "${oci.datetime}"}}}
+	for name, interconnect := range interconnects {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, defaults, interconnect, "size = 1", `freeform_tags = { team = "a", stage = "test" }`)
+			t.Parallel()
+			s.Apply()
+			s.ExpectNoChanges()
+			node := s.nodes()[0]
+			s.want(interconnect, "size = 1", `freeform_tags = { team = "b" }`)
+			if output := s.Apply(); strings.Contains(output, "Warning: Running") {
+				t.Errorf("tags make nodes stale:\n%s", output)
+			}
+			s.ExpectNoChanges()
+			tags := s.instance(node).FreeformTags
+			if _, left := tags["stage"]; left || tags["team"] != "b" || len(s.stale()) != 0 || s.nodes()[0] != node {
+				t.Errorf("the node has the tags %v; stale are %q", tags, s.stale())
+			}
+		})
+	}
+}
+
+// A roll replaces all nodes, one after another, and an interrupted one is carried on with.
+func TestAccGPUCluster_rolling(t *testing.T) {
+	otherImage := fmt.Sprintf("image_id = %q", acctest.OtherImageID)
+	for name, interconnect := range interconnects {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{}, interconnect)
+			t.Parallel()
+			s.Apply()
+			before := s.nodes()
+			s.want(interconnect, otherImage)
+			s.Apply()
+			s.ExpectNoChanges()
+			if stale := s.stale(); !slices.Equal(stale, before) {
+				t.Errorf("stale are %q, want %q", stale, before)
+			}
+			// What is stale already, is rolled by the strategy alone.
+			s.want(interconnect, otherImage, `update_strategy = "rolling"`)
+			s.Apply()
+			s.ExpectNoChanges()
+			after := s.nodes()
+			if len(after) != 2 || slices.Contains(after, before[0]) || slices.Contains(after, before[1]) || len(s.stale()) != 0 {
+				t.Errorf("%q became %q; stale are %q", before, after, s.stale())
+			}
+			for _, node := range after {
+				if image := *s.instance(node).ImageId; image != acctest.OtherImageID {
+					t.Errorf("%s has the image %s", node, image)
+				}
+			}
+			s.end()
+		})
+	}
+}
+
+// Chosen nodes leave, with and without a replacement; the others stay, in their order. What has been done
+// stays in the configuration without effect.
+func TestAccGPUCluster_chosenNodes(t *testing.T) {
+	for name, interconnect := range interconnects {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{}, interconnect, "size = 3")
+			t.Parallel()
+			s.Apply()
+			first := s.nodes()
+			remove := fmt.Sprintf("remove_nodes = [%q]", first[1])
+			s.want(interconnect, "size = 2", remove)
+			s.Apply()
+			s.ExpectNoChanges()
+			if now := s.nodes(); !slices.Equal(now, []string{first[0], first[2]}) {
+				t.Errorf("after the removal of %s from %q there are %q", first[1], first, now)
+			}
+			s.want(interconnect, "size = 2", remove, fmt.Sprintf("replace_nodes = [%q]", first[0]))
+			s.Apply()
+			s.ExpectNoChanges()
+			now := s.nodes()
+			if len(now) != 2 || now[0] != first[2] || slices.Contains(first, now[1]) {
+				t.Errorf("after the replacement of %s there are %q", first[0], now)
+			}
+			// Neither list needs to go before the cluster grows again.
+			s.want(interconnect, "size = 3", remove, fmt.Sprintf("replace_nodes = [%q]", first[0]))
+			s.Apply()
+			s.ExpectNoChanges()
+			s.end()
+		})
+	}
+}
+
+// Which nodes to replace may be known at apply only.
+func TestAccGPUCluster_replaceUnknown(t *testing.T) {
+	s := newScene(t, ocisim.Scenario{})
+	t.Parallel()
+	s.Apply()
+	before := s.nodes()
+	bad := fmt.Sprintf("resource \"terraform_data\" \"bad\" { input = %q }\n", before[0])
+	s.Configure(clusterHCL(s.region, "replace_nodes = [terraform_data.bad.output]") + bad)
+	s.Apply()
+	s.ExpectNoChanges()
+	if now := s.nodes(); len(now) != 2 || now[0] != before[1] {
+		t.Errorf("%q became %q", before, now)
+	}
+}
+
+// A size that an autoscaler sets can be left to it; otherwise it is drift, and set back.
+func TestAccGPUCluster_autoscaled(t *testing.T) {
+	s := newScene(t, ocisim.Scenario{})
+	t.Parallel()
+	ignoring := strings.Replace(clusterHCL(s.region), "size = 2", "size = 2\n  lifecycle { ignore_changes = [size] }", 1)
+	s.Configure(ignoring)
+	s.Apply()
+	s.resize(4)
+	s.ExpectNoChanges()
+	s.Configure(strings.Replace(ignoring, `"train"`, `"renamed"`, 1))
+	s.Apply()
+	if nodes := s.nodes(); len(nodes) != 4 {
+		t.Errorf("another change sets the size back: %d nodes", len(nodes))
+	}
+	s.Configure(clusterHCL(s.region, `display_name = "renamed"`))
+	if plan := s.plan(); !strings.Contains(plan, "4 -> 2") {
+		t.Errorf("the plan does not show the drift:\n%s", plan)
+	}
+}
+
+// Refreshing costs calls by pages, not by nodes.
+func TestAccGPUCluster_callsOfRefresh(t *testing.T) {
+	for name, interconnect := range interconnects {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{}, interconnect, "size = 1")
+			t.Parallel()
+			calls := func() int {
+				before := s.region.Stats().Requests
+				s.ExpectNoChanges()
+				return s.region.Stats().Requests - before
+			}
+			s.Apply()
+			one := calls()
+			s.want(interconnect, "size = 40")
+			s.Apply()
+			if forty := calls(); forty != one {
+				t.Errorf("a refresh of 1 node takes %d calls, of 40 nodes %d", one, forty)
+			}
+		})
+	}
+}
+
+// Reads that lag behind changes are no drift, and lose nothing.
+func TestAccGPUCluster_staleReads(t *testing.T) {
+	for name, interconnect := range interconnects {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{StaleReads: ocisim.StaleReads{AfterCreate: 2, AfterChange: 2}}, interconnect)
+			t.Parallel()
+			s.Apply()
+			s.want(interconnect, "size = 3")
+			s.Apply()
+			if nodes := s.nodes(); len(nodes) != 3 {
+				t.Errorf("nodes: %q", nodes)
+			}
+			s.end()
+		})
+	}
+}
+
+func TestDefaultTimeout(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int64]time.Duration{
+		1: time.Hour, 20: time.Hour, 40: time.Hour, 41: 90 * time.Minute, 60: 90 * time.Minute, 1000: 25 * time.Hour,
+	} {
+		if got := provider.DefaultTimeout(size); got != want {
+			t.Errorf("%d nodes get %s, want %s", size, got, want)
+		}
+	}
+}
