@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -51,9 +52,10 @@ var built bool
 
 // Terraform is a working directory in which the real Terraform runs the real provider, as users do.
 type Terraform struct {
-	t   testing.TB
-	dir string
-	env []string
+	t         testing.TB
+	dir       string
+	env       []string
+	providers map[string]string
 }
 
 // NewTerraform makes a working directory with one configuration. Env adds to the environment, as NAME=value.
@@ -68,9 +70,23 @@ func NewTerraform(t testing.TB, hcl string, env ...string) *Terraform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tf := &Terraform{t: t, dir: t.TempDir()}
+	return NewTerraformWith(t, map[string]string{"ocihpc/ocihpc": dir}, hcl, env...)
+}
+
+// NewTerraformWith makes a working directory whose configuration uses other providers: the folder of each
+// one's binary, by the provider's source address. The test is skipped when TF_ACC is not set.
+func NewTerraformWith(t testing.TB, providers map[string]string, hcl string, env ...string) *Terraform {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Skip("acceptance test: set TF_ACC=1 to run it")
+	}
+	tf := &Terraform{t: t, dir: t.TempDir(), providers: providers}
 	rc := filepath.Join(tf.dir, "terraform.rc")
-	tf.write("terraform.rc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"ocihpc/ocihpc\" = %q\n  }\n  direct {}\n}\n", dir))
+	var overrides strings.Builder
+	for source, dir := range providers {
+		fmt.Fprintf(&overrides, "    %q = %q\n", source, dir)
+	}
+	tf.write("terraform.rc", "provider_installation {\n  dev_overrides {\n"+overrides.String()+"  }\n  direct {}\n}\n")
 	tf.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
 	tf.env = append(tf.env, env...)
 	tf.Configure(hcl)
@@ -80,8 +96,15 @@ func NewTerraform(t testing.TB, hcl string, env ...string) *Terraform {
 // Configure replaces the configuration.
 func (tf *Terraform) Configure(hcl string) {
 	tf.t.Helper()
-	tf.write("main.tf", "terraform {\n  required_providers {\n    ocihpc = { source = \"ocihpc/ocihpc\" }\n  }\n}\n"+hcl)
+	var required strings.Builder
+	for source := range tf.providers {
+		fmt.Fprintf(&required, "    %s = { source = %q }\n", path.Base(source), source)
+	}
+	tf.write("main.tf", "terraform {\n  required_providers {\n"+required.String()+"  }\n}\n"+hcl)
 }
+
+// Setenv changes the environment of the runs to come.
+func (tf *Terraform) Setenv(name, value string) { tf.env = append(tf.env, name+"="+value) }
 
 func (tf *Terraform) write(name, text string) {
 	tf.t.Helper()

@@ -235,7 +235,9 @@ func (s *Server) changeVCNBlocks(q *request, change func(*vcn) ([]string, error)
 	}
 	v.CidrBlocks, v.CidrBlock = blocks, &blocks[0]
 	v.changed()
-	w := s.newWorkRequest(opChangeVCN, v.compartment(), "vcn", *v.Id, workrequests.WorkRequestResourceActionTypeUpdated)
+	// OCI leaves the resource's action at IN_PROGRESS when the work request has succeeded; the official
+	// provider waits for just that.
+	w := s.newWorkRequest(opChangeVCN, v.compartment(), "vcn", *v.Id, workrequests.WorkRequestResourceActionTypeInProgress)
 	s.progress(w, 0, 0)
 	s.succeed(w)
 	return response{workRequest: *w.Id}, nil
