@@ -120,7 +120,7 @@ func TestComputeClusterRefusals(t *testing.T) {
 		}
 	}
 	for name, placement := range map[string]core.PlacementConstraintDetails{
-		"MissingParameter": core.ComputeClusterPlacementConstraintDetails{TargetNetworkBlockIds: []string{"ocid1.b"}},
+		"MissingParameter": core.ComputeClusterPlacementConstraintDetails{TargetNetworkBlockIds: []string{"ocid1.computenetworkblock.oc1..b"}},
 		"InvalidParameter": core.HostGroupPlacementConstraintDetails{ComputeHostGroupId: common.String("ocid1.g")},
 	} {
 		_, err := r.compute.CreateComputeCluster(t.Context(), core.CreateComputeClusterRequest{CreateComputeClusterDetails: core.CreateComputeClusterDetails{

@@ -17,8 +17,8 @@ import (
 func testServer(t testing.TB) *Server {
 	t.Helper()
 	s, err := New(Config{
-		Region: "us-lab-1", TenancyID: "t", CompartmentID: "c", AvailabilityDomains: []string{"AD-1"}, TimeScale: 1e9, Seed: 1,
-		Subnets: []Subnet{{ID: "s", CIDR: netip.MustParsePrefix("10.0.0.0/24")}}, Images: []Image{{ID: "i"}},
+		Region: "us-lab-1", TenancyID: "ocid1.tenancy.oc1..t", CompartmentID: "ocid1.compartment.oc1..c", AvailabilityDomains: []string{"AD-1"}, TimeScale: 1e9, Seed: 1,
+		Subnets: []Subnet{{ID: "ocid1.subnet.oc1..s", CIDR: netip.MustParsePrefix("10.0.0.0/24")}}, Images: []Image{{ID: "ocid1.image.oc1..i"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,10 +53,10 @@ func FuzzSignature(f *testing.F) {
 
 // FuzzBodies: whatever a body says, a create answers or refuses in OCI's terms.
 func FuzzBodies(f *testing.F) {
-	f.Add(`{"compartmentId":"c","instanceDetails":{"instanceType":"compute","launchDetails":{"shape":"BM.GPU4.8","sourceDetails":{"sourceType":"image","imageId":"i"}}}}`)
-	f.Add(`{"compartmentId":"c","availabilityDomain":"AD-1","shape":"VM.Standard.E4.Flex","shapeConfig":{},"createVnicDetails":{"subnetId":"s"},"sourceDetails":{"sourceType":"image","imageId":"i"}}`)
-	f.Add(`{"compartmentId":"c","instanceConfigurationId":"x","size":1,"placementConfigurations":[{"availabilityDomain":"AD-1","primarySubnetId":"s"}]}`)
-	f.Add(`{"compartmentId":"c","instancePools":[{"instanceConfigurationId":"x","size":-1}],"placementConfiguration":{"availabilityDomain":"AD-1"}}`)
+	f.Add(`{"compartmentId":"ocid1.compartment.oc1..c","instanceDetails":{"instanceType":"compute","launchDetails":{"shape":"BM.GPU4.8","sourceDetails":{"sourceType":"image","imageId":"ocid1.image.oc1..i"}}}}`)
+	f.Add(`{"compartmentId":"ocid1.compartment.oc1..c","availabilityDomain":"AD-1","shape":"VM.Standard.E4.Flex","shapeConfig":{},"createVnicDetails":{"subnetId":"ocid1.subnet.oc1..s"},"sourceDetails":{"sourceType":"image","imageId":"ocid1.image.oc1..i"}}`)
+	f.Add(`{"compartmentId":"ocid1.compartment.oc1..c","instanceConfigurationId":"ocid1.instanceconfiguration.oc1..x","size":1,"placementConfigurations":[{"availabilityDomain":"AD-1","primarySubnetId":"ocid1.subnet.oc1..s"}]}`)
+	f.Add(`{"compartmentId":"ocid1.compartment.oc1..c","instancePools":[{"instanceConfigurationId":"ocid1.instanceconfiguration.oc1..x","size":-1}],"placementConfiguration":{"availabilityDomain":"AD-1"}}`)
 	f.Add(`null`)
 	f.Fuzz(func(t *testing.T, body string) {
 		s := testServer(t)
@@ -64,7 +64,7 @@ func FuzzBodies(f *testing.F) {
 			(*Server).createConfiguration, (*Server).launchInstance, (*Server).createPool, (*Server).createNetwork,
 		} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
-			q := &request{Request: r, body: []byte(body), query: url.Values{}, sees: func(id string) bool { return id == "c" || id == "t" }}
+			q := &request{Request: r, body: []byte(body), query: url.Values{}, sees: func(id string) bool { return id == s.cfg.CompartmentID || id == s.cfg.TenancyID }}
 			s.mu.Lock()
 			_, err := create(s, q)
 			s.mu.Unlock()
@@ -82,8 +82,8 @@ func TestForget(t *testing.T) {
 	s.store.keepAtLeast = 0
 	s.mu.Lock()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
-	q := &request{Request: r, sees: everyone, body: []byte(`{"compartmentId":"c","availabilityDomain":"AD-1","shape":"VM.Standard.E4.Flex",
-		"createVnicDetails":{"subnetId":"s"},"sourceDetails":{"sourceType":"image","imageId":"i"}}`)}
+	q := &request{Request: r, sees: everyone, body: []byte(`{"compartmentId":"ocid1.compartment.oc1..c","availabilityDomain":"AD-1","shape":"VM.Standard.E4.Flex",
+		"createVnicDetails":{"subnetId":"ocid1.subnet.oc1..s"},"sourceDetails":{"sourceType":"image","imageId":"ocid1.image.oc1..i"}}`)}
 	resp, err := s.launchInstance(q)
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func TestInstanceConfigurationValidation(t *testing.T) {
 		"launch mode":      {details + `{"instanceType":"compute","launchDetails":{"launchMode":"FAST"}}}`, "InvalidParameter", "launchDetails.launchMode", 400},
 		"metadata":         {details + `{"instanceType":"compute","launchDetails":{"metadata":{"k":"` + strings.Repeat("x", 32000) + `"}}}}`, "InvalidParameter", "metadata", 400},
 		"options":          {details + `{"instanceType":"instance_options","options":[]}}`, "MethodNotImplemented", "instance_options", 501},
-		"of an instance":   {`{"compartmentId":"` + compartmentID + `","source":"INSTANCE","instanceId":"x"}`, "NotAuthorizedOrNotFound", "", 404},
+		"of an instance":   {`{"compartmentId":"` + compartmentID + `","source":"INSTANCE","instanceId":"ocid1.instance.oc1..x"}`, "NotAuthorizedOrNotFound", "", 404},
 		"of clusters":      {`{"compartmentId":"` + compartmentID + `","source":"GPU_MEMORY_CLUSTER"}`, "MethodNotImplemented", "GPU_MEMORY_CLUSTER", 501},
 		"too large":        {`"` + strings.Repeat("x", 1<<20) + `"`, "PayloadTooLarge", "", 413},
 	} {

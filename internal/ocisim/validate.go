@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // validate checks a decoded request body as the contract's server must: the SDK's client checks neither
@@ -61,7 +60,7 @@ func validateStruct(path string, v reflect.Value) error {
 		if field.Tag.Get("mandatory") == "true" && v.Field(i).IsZero() {
 			return missing(full)
 		}
-		if err := validateLength(full, name, v.Field(i).Interface()); err != nil {
+		if err := validateField(full, name, v.Field(i).Interface()); err != nil {
 			return err
 		}
 		if err := validateValue(full, v.Field(i)); err != nil {
@@ -91,28 +90,6 @@ func validateEnums(path string, v any) error {
 			field[0] = unicode.ToLower(field[0])
 		}
 		return invalid(join(path, string(field)), "unsupported value %s", rest)
-	}
-	return nil
-}
-
-// Longest values that the contract allows, in characters.
-var maxLength = map[string]int{"displayName": 255, "hostnameLabel": 63, "availabilityDomain": 255, "compartmentId": 255}
-
-func validateLength(path, name string, v any) error {
-	switch v := v.(type) {
-	case *string:
-		if limit, ok := maxLength[name]; v != nil && ok && (*v == "" || utf8.RuneCountInString(*v) > limit) {
-			return invalid(path, "must have 1 to %d characters", limit)
-		}
-	case map[string]string:
-		if name != "freeformTags" {
-			return nil
-		}
-		for key, value := range v {
-			if key == "" || utf8.RuneCountInString(key) > 100 || utf8.RuneCountInString(value) > 256 {
-				return invalid(path, "tag %q needs a key of 1 to 100 and a value of at most 256 characters", key)
-			}
-		}
 	}
 	return nil
 }
