@@ -13,6 +13,8 @@ import (
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
 // raw sends a signed request as it is, without the checks of the SDK's client.
@@ -108,7 +110,8 @@ func TestFieldValidation(t *testing.T) {
 // updates, actions and deletes.
 func TestStatusCodes(t *testing.T) {
 	t.Parallel()
-	r := newRegion(t, nil)
+	hosts := newRecorder()
+	r := newRegion(t, func(c *ocisim.Config) { c.Hosts = hosts })
 	const (
 		etag    = "Etag"
 		work    = "Opc-Work-Request-Id"
@@ -155,9 +158,11 @@ func TestStatusCodes(t *testing.T) {
 	expect("delete a configuration in use", "DELETE", "/instanceConfigurations/"+configuration, "", 409)
 	expect("terminate cluster network", "DELETE", "/clusterNetworks/"+network, "", 204, work)
 
+	release := hosts.hold(&hosts.boots)
 	pool := id(expect("create pool", "POST", "/instancePools", `{"compartmentId":"`+compartmentID+`","instanceConfigurationId":"`+configuration+`","size":2,
 		"placementConfigurations":[{"availabilityDomain":"`+domain+`","primarySubnetId":"`+subnetID+`"}]}`, 200, etag))
 	expect("update a pool that is not RUNNING", "PUT", "/instancePools/"+pool, `{"size":3}`, 409)
+	release()
 	r.awaitPool(t, &pool, core.InstancePoolLifecycleStateRunning)
 	expect("update pool", "PUT", "/instancePools/"+pool, `{"displayName":"b"}`, 200, etag)
 	member := *r.poolInstances(t, &pool)[0].Id
