@@ -156,6 +156,31 @@ func TestAccGPUCluster_imageSelector(t *testing.T) {
 	s.ExpectNoChanges()
 }
 
+// A selector for a cluster that had none keeps an image that suits, and replaces another.
+func TestAccGPUCluster_imageSelectorComesLater(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
+	const older, newer = "ocid1.image.oc1.us-lab-1.older", "ocid1.image.oc1.us-lab-1.newer"
+	region := acctest.StartRegion(t, func(c *ocisim.Config) {
+		c.Images = append(c.Images,
+			ocisim.Image{ID: older, DisplayName: "OL8-1", OperatingSystem: "Oracle Linux", TimeCreated: day(1)},
+			ocisim.Image{ID: newer, DisplayName: "OL8-2", OperatingSystem: "Oracle Linux", TimeCreated: day(2)})
+	})
+	s := newSceneIn(t, region, "size = 1", fmt.Sprintf("image_id = %q", older))
+	t.Parallel()
+	s.Apply()
+	for _, test := range []struct{ pattern, image string }{{"OL8", older}, {"-2", newer}} {
+		id := s.text("id")
+		s.Must("state", "rm", clusterAddress)
+		s.Must("import", clusterAddress, id)
+		s.want("size = 1", "image_id = null", fmt.Sprintf(`image = { operating_system = "Oracle Linux", name_pattern = %q }`, test.pattern))
+		s.Apply()
+		s.ExpectNoChanges()
+		if image := s.text("image_id"); image != test.image {
+			t.Errorf("the pattern %s gives %s", test.pattern, image)
+		}
+	}
+}
+
 // What is known at apply only, is selected and checked there.
 func TestAccGPUCluster_imageOfUnknownKind(t *testing.T) {
 	s := newScene(t, ocisim.Scenario{})

@@ -55,7 +55,7 @@ func (r *gpuClusterResource) planImage(ctx context.Context, plan, state *gpuClus
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	err := plan.resolveImage(ctx, clusters)
+	err := plan.resolveImage(ctx, clusters, state)
 	switch oci.KindOf(err) {
 	case oci.Unreachable, oci.Unavailable, oci.Throttled, oci.TimedOut, oci.Interrupted: // That OCI does not answer is no verdict.
 		tflog.Warn(ctx, "The image is selected at apply: "+err.Error())
@@ -64,12 +64,23 @@ func (r *gpuClusterResource) planImage(ctx context.Context, plan, state *gpuClus
 	}
 }
 
-// resolveImage selects the image, unless it is known already.
-func (m *gpuClusterModel) resolveImage(ctx context.Context, clusters *oci.Clusters) error {
+// resolveImage selects the image, unless it is known already. A cluster that had no selector, such as one
+// that was imported, keeps its image if that suits.
+func (m *gpuClusterModel) resolveImage(ctx context.Context, clusters *oci.Clusters, state *gpuClusterModel) error {
 	if !m.ImageID.IsUnknown() {
 		return nil
 	}
 	selector, _ := m.imageSelector()
+	if state != nil && state.Image.IsNull() && m.Shape.Equal(state.Shape) {
+		suits, err := clusters.ImageSuits(ctx, state.ImageID.ValueString(), selector)
+		if err != nil {
+			return err
+		}
+		if suits {
+			m.ImageID = state.ImageID
+			return nil
+		}
+	}
 	found, err := clusters.FindImage(ctx, selector)
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func (r *gpuClusterResource) Create(ctx context.Context, req resource.CreateRequ
 	}
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	m.addImageError(&resp.Diagnostics, m.resolveImage(waiting, clusters))
+	m.addImageError(&resp.Diagnostics, m.resolveImage(waiting, clusters, nil))
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -180,7 +180,7 @@ func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequ
 	}
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	m.addImageError(&resp.Diagnostics, m.resolveImage(waiting, clusters))
+	m.addImageError(&resp.Diagnostics, m.resolveImage(waiting, clusters, &state))
 	if resp.Diagnostics.HasError() {
 		return
 	}

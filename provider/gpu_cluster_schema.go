@@ -138,7 +138,7 @@ func gpuClusterLaunch() map[string]schema.Attribute {
 		},
 		"image": schema.SingleNestedAttribute{
 			MarkdownDescription: "Selects the newest image of a kind, in the plan, and pins it in `image_id`: an image that appears later changes nothing. " +
-				"A changed selector, or another shape, selects anew." + relaunches,
+				"A changed selector, or another shape, selects anew; a cluster that had none, such as one that was imported, keeps its image if that suits." + relaunches,
 			Optional:   true,
 			Attributes: imageAttributes(),
 		},

@@ -96,6 +96,25 @@ func (c *Clients) FindImage(ctx context.Context, selector ImageSelector) (Image,
 	return Image{}, &NoImageError{Selector: selector, Others: images}
 }
 
+// ImageSuits says whether an image is of the kind that is selected, be there a newer one or not. Compartment
+// and shape are not looked at: nodes were launched from it.
+func (c *Clients) ImageSuits(ctx context.Context, id string, selector ImageSelector) (bool, error) {
+	pattern, err := regexp.Compile(selector.DisplayNamePattern)
+	if err != nil {
+		return false, fmt.Errorf("the pattern of the image's name: %w", err)
+	}
+	image, err := read(ctx, c, c.Compute.GetImage, core.GetImageRequest{ImageId: &id})
+	if KindOf(err) == NotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the image %s: %w", id, err)
+	}
+	alike := func(wanted string, has *string) bool { return wanted == "" || wanted == value(has) }
+	return alike(selector.OperatingSystem, image.OperatingSystem) && alike(selector.OperatingSystemVersion, image.OperatingSystemVersion) &&
+		pattern.MatchString(value(image.DisplayName)), nil
+}
+
 // images that suit, whatever their name; newest first.
 func (c *Clients) images(ctx context.Context, selector ImageSelector) ([]Image, error) {
 	var images []Image
