@@ -23,25 +23,17 @@ func (d *cloudInitConfigDataSource) Schema(_ context.Context, _ datasource.Schem
 	resp.Schema = cloudInitConfigDataSourceSchema()
 }
 
-func (d *cloudInitConfigDataSource) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
-	var m cloudInitConfigModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(m.validate(ctx)...)
-	}
+func (d *cloudInitConfigDataSource) ValidateConfig(_ context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
+	_, resp.Diagnostics = validateCloudInit(req.Config.Raw)
 }
 
 func (d *cloudInitConfigDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m cloudInitConfigModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	out, diags := m.render(ctx)
+	out, diags := renderCloudInit(req.Config.Raw)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	m.fromOutput(out)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	outputs := outputsOf(out)
+	resp.State.Raw = req.Config.Raw
+	resp.Diagnostics.Append(outputs.set(ctx, &resp.State)...)
 }

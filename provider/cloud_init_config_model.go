@@ -4,133 +4,124 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math/big"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/cloudinit"
 )
 
-// cloudInitConfigModel is shared by the resource and the data source.
-type cloudInitConfigModel struct {
-	Shape      types.String `tfsdk:"shape"`
-	Timezone   types.String `tfsdk:"timezone"`
-	GrowRoot   types.Bool   `tfsdk:"grow_root"`
-	Firewall   types.Object `tfsdk:"firewall"`
-	NVMe       types.Object `tfsdk:"nvme"`
-	Packages   types.List   `tfsdk:"packages"`
-	WriteFiles types.Map    `tfsdk:"write_files"`
-	Runcmd     types.List   `tfsdk:"runcmd"`
-
-	Rendered      types.String `tfsdk:"rendered"`
-	Base64        types.String `tfsdk:"base64"`
-	GzipBase64    types.String `tfsdk:"gzip_base64"`
-	SHA256        types.String `tfsdk:"sha256"`
-	SizeBytes     types.Int64  `tfsdk:"size_bytes"`
-	GzipSizeBytes types.Int64  `tfsdk:"gzip_size_bytes"`
+// cloudInitConfigOf converts what is known of a configuration. In the place of what is not yet known stands
+// something valid, so that the rest can be checked in the plan.
+func cloudInitConfigOf(raw tftypes.Value) (cloudinit.Config, error) {
+	c := cloudinit.Config{GrowRoot: true}
+	document, err := known(raw)
+	if err != nil {
+		return c, err
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		return c, fmt.Errorf("read the configuration: %w", err)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, fmt.Errorf("read the configuration: %w", err)
+	}
+	return c, nil
 }
 
-type cloudInitFirewallModel struct {
-	Enabled types.Bool `tfsdk:"enabled"`
+// known is a value in Go's own types, without what is null or unknown; but a list keeps its length, and a
+// text in a list or map that is not known yet is replaced by a name that nothing else has.
+func known(v tftypes.Value) (any, error) {
+	switch {
+	case !v.IsKnown() || v.IsNull():
+		return nil, nil
+	case v.Type().Is(tftypes.String):
+		var s string
+		err := v.As(&s)
+		return s, err
+	case v.Type().Is(tftypes.Bool):
+		var b bool
+		err := v.As(&b)
+		return b, err
+	case v.Type().Is(tftypes.Number):
+		var n big.Float
+		err := v.As(&n)
+		return json.Number(n.Text('f', -1)), err
+	case v.Type().Is(tftypes.List{}) || v.Type().Is(tftypes.Tuple{}) || v.Type().Is(tftypes.Set{}):
+		var items []tftypes.Value
+		if err := v.As(&items); err != nil {
+			return nil, err
+		}
+		return knownItems(items)
+	default:
+		var members map[string]tftypes.Value
+		if err := v.As(&members); err != nil {
+			return nil, err
+		}
+		return knownMembers(members, v.Type().Is(tftypes.Map{}))
+	}
 }
 
-type cloudInitNVMeModel struct {
-	Layout       types.String `tfsdk:"layout"`
-	MountPoint   types.String `tfsdk:"mount_point"`
-	Label        types.String `tfsdk:"label"`
-	MountOptions types.String `tfsdk:"mount_options"`
+func knownItems(items []tftypes.Value) ([]any, error) {
+	all := []any{}
+	for i, item := range items {
+		plain, err := known(item)
+		if err != nil {
+			return nil, err
+		}
+		if plain == nil {
+			plain = placeholder(item, i)
+		}
+		all = append(all, plain)
+	}
+	return all, nil
 }
 
-type cloudInitFileModel struct {
-	Content     types.String `tfsdk:"content"`
-	Permissions types.String `tfsdk:"permissions"`
+func knownMembers(members map[string]tftypes.Value, isMap bool) (map[string]any, error) {
+	all := map[string]any{}
+	for name, member := range members {
+		plain, err := known(member)
+		if err != nil {
+			return nil, err
+		}
+		if plain == nil && isMap {
+			plain = placeholder(member, len(all))
+		}
+		if plain != nil {
+			all[name] = plain
+		}
+	}
+	return all, nil
 }
 
-// toConfig converts what is known. In the place of what is not yet known stands something valid, so that
-// the rest can be checked in the plan.
-func (m *cloudInitConfigModel) toConfig(ctx context.Context) (cloudinit.Config, diag.Diagnostics) {
+// placeholder keeps the place of an item: a null text is an empty one, which is refused.
+func placeholder(item tftypes.Value, i int) any {
+	switch {
+	case !item.Type().Is(tftypes.String):
+		return map[string]any{}
+	case item.IsKnown():
+		return ""
+	}
+	return cloudinit.Unknown(i)
+}
+
+// validateCloudInit reports what would not work on a node, each at its attribute.
+func validateCloudInit(raw tftypes.Value) (cloudinit.Config, diag.Diagnostics) {
 	var diags diag.Diagnostics
-	c := cloudinit.Config{
-		Shape:    m.Shape.ValueString(),
-		Timezone: m.Timezone.ValueString(),
-		GrowRoot: m.GrowRoot.IsNull() || m.GrowRoot.ValueBool(),
-		Packages: textsOf(m.Packages),
-		Runcmd:   textsOf(m.Runcmd),
-	}
-	if isSet(m.Firewall) {
-		var f cloudInitFirewallModel
-		diags.Append(m.Firewall.As(ctx, &f, basetypes.ObjectAsOptions{})...)
-		c.Firewall = f.Enabled.ValueBoolPointer()
-	}
-	if isSet(m.NVMe) {
-		var n cloudInitNVMeModel
-		diags.Append(m.NVMe.As(ctx, &n, basetypes.ObjectAsOptions{})...)
-		preset := cloudinit.DefaultNVMe()
-		c.NVMe = &cloudinit.NVMe{
-			Layout:       cloudinit.Layout(textOr(n.Layout, string(preset.Layout))),
-			MountPoint:   textOr(n.MountPoint, preset.MountPoint),
-			Label:        textOr(n.Label, preset.Label),
-			MountOptions: textOr(n.MountOptions, preset.MountOptions),
-		}
-	}
-	if isSet(m.WriteFiles) {
-		c.WriteFiles = map[string]cloudinit.File{}
-	}
-	for name, element := range m.WriteFiles.Elements() {
-		object, ok := element.(types.Object)
-		if !ok || object.IsUnknown() {
-			continue
-		}
-		var f cloudInitFileModel
-		diags.Append(object.As(ctx, &f, basetypes.ObjectAsOptions{})...)
-		c.WriteFiles[name] = cloudinit.File{
-			Content:     f.Content.ValueString(),
-			Permissions: textOr(f.Permissions, cloudinit.DefaultPermissions),
-		}
-	}
-	return c, diags
-}
-
-func isSet(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
-
-// textOr is a string, or a preset while it is null or unknown.
-func textOr(v types.String, preset string) string {
-	if isSet(v) {
-		return v.ValueString()
-	}
-	return preset
-}
-
-// textsOf is a list of strings. An unknown one keeps its place, by a name that nothing else has.
-func textsOf(list types.List) []string {
-	var texts []string
-	for i, element := range list.Elements() {
-		s, ok := element.(types.String)
-		switch {
-		case !ok:
-		case s.IsUnknown():
-			texts = append(texts, fmt.Sprintf("unknown-%d", i))
-		default:
-			texts = append(texts, s.ValueString())
-		}
-	}
-	return texts
-}
-
-// validate reports what would not work on a node, each at its attribute.
-func (m *cloudInitConfigModel) validate(ctx context.Context) diag.Diagnostics {
-	c, diags := m.toConfig(ctx)
-	if diags.HasError() {
-		return diags
+	c, err := cloudInitConfigOf(raw)
+	if err != nil {
+		diags.AddError("Unable to read the configuration", err.Error())
+		return c, diags
 	}
 	for _, p := range cloudinit.Validate(c) {
 		diags.AddAttributeError(attributePath(p), "Invalid "+p.Attribute(), p.Message)
 	}
-	return diags
+	return c, diags
 }
 
 func attributePath(p cloudinit.Problem) path.Path {
@@ -148,13 +139,12 @@ func attributePath(p cloudinit.Problem) path.Path {
 	return at
 }
 
-// render checks and renders a configuration whose values are all known.
-func (m *cloudInitConfigModel) render(ctx context.Context) (cloudinit.Output, diag.Diagnostics) {
-	diags := m.validate(ctx)
+// renderCloudInit checks and renders a configuration whose values are all known.
+func renderCloudInit(raw tftypes.Value) (cloudinit.Output, diag.Diagnostics) {
+	c, diags := validateCloudInit(raw)
 	if diags.HasError() {
 		return cloudinit.Output{}, diags
 	}
-	c, _ := m.toConfig(ctx)
 	out, err := cloudinit.Render(c)
 	if err != nil {
 		diags.AddError("Unable to render the cloud-config", err.Error())
@@ -172,11 +162,56 @@ func (m *cloudInitConfigModel) render(ctx context.Context) (cloudinit.Output, di
 	return out, diags
 }
 
-func (m *cloudInitConfigModel) fromOutput(out cloudinit.Output) {
-	m.Rendered = types.StringValue(out.Rendered)
-	m.Base64 = types.StringValue(out.Base64)
-	m.GzipBase64 = types.StringValue(out.GzipBase64)
-	m.SHA256 = types.StringValue(out.SHA256)
-	m.SizeBytes = types.Int64Value(int64(len(out.Base64)))
-	m.GzipSizeBytes = types.Int64Value(int64(len(out.GzipBase64)))
+// cloudInitOutputs are the computed attributes.
+type cloudInitOutputs struct {
+	Rendered      types.String `tfsdk:"rendered"`
+	Base64        types.String `tfsdk:"base64"`
+	GzipBase64    types.String `tfsdk:"gzip_base64"`
+	SHA256        types.String `tfsdk:"sha256"`
+	SizeBytes     types.Int64  `tfsdk:"size_bytes"`
+	GzipSizeBytes types.Int64  `tfsdk:"gzip_size_bytes"`
+}
+
+func outputsOf(out cloudinit.Output) cloudInitOutputs {
+	return cloudInitOutputs{
+		Rendered:      types.StringValue(out.Rendered),
+		Base64:        types.StringValue(out.Base64),
+		GzipBase64:    types.StringValue(out.GzipBase64),
+		SHA256:        types.StringValue(out.SHA256),
+		SizeBytes:     types.Int64Value(int64(len(out.Base64))),
+		GzipSizeBytes: types.Int64Value(int64(len(out.GzipBase64))),
+	}
+}
+
+// attributeSetter is a state or a plan.
+type attributeSetter interface {
+	SetAttribute(ctx context.Context, at path.Path, value any) diag.Diagnostics
+}
+
+// attributeGetter is a state or a plan.
+type attributeGetter interface {
+	GetAttribute(ctx context.Context, at path.Path, target any) diag.Diagnostics
+}
+
+func (o *cloudInitOutputs) byName() map[string]any {
+	return map[string]any{
+		"rendered": &o.Rendered, "base64": &o.Base64, "gzip_base64": &o.GzipBase64,
+		"sha256": &o.SHA256, "size_bytes": &o.SizeBytes, "gzip_size_bytes": &o.GzipSizeBytes,
+	}
+}
+
+func (o *cloudInitOutputs) set(ctx context.Context, in attributeSetter) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for name, value := range o.byName() {
+		diags.Append(in.SetAttribute(ctx, path.Root(name), value)...)
+	}
+	return diags
+}
+
+func (o *cloudInitOutputs) get(ctx context.Context, from attributeGetter) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for name, target := range o.byName() {
+		diags.Append(from.GetAttribute(ctx, path.Root(name), target)...)
+	}
+	return diags
 }

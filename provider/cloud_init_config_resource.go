@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -29,12 +30,8 @@ func (r *cloudInitConfigResource) Schema(_ context.Context, _ resource.SchemaReq
 	resp.Schema = cloudInitConfigResourceSchema()
 }
 
-func (r *cloudInitConfigResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	var m cloudInitConfigModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(m.validate(ctx)...)
-	}
+func (r *cloudInitConfigResource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	_, resp.Diagnostics = validateCloudInit(req.Config.Raw)
 }
 
 // ModifyPlan plans the outputs. A changed cloud-config shows as one changed sha256 and its sizes; the long
@@ -43,35 +40,45 @@ func (r *cloudInitConfigResource) ModifyPlan(ctx context.Context, req resource.M
 	if req.Plan.Raw.IsNull() || !req.Config.Raw.IsFullyKnown() {
 		return
 	}
-	var planned cloudInitConfigModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &planned)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	out, diags := planned.render(ctx)
+	out, diags := renderCloudInit(req.Config.Raw)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-
-	var present cloudInitConfigModel
+	planned := outputsOf(out)
+	var present cloudInitOutputs
 	if !req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(req.State.Get(ctx, &present)...)
+		resp.Diagnostics.Append(present.get(ctx, &req.State)...)
+		resp.Diagnostics.Append(keepParts(ctx, req.State, &resp.Plan)...)
 	}
 	if present.SHA256.ValueString() == out.SHA256 {
-		planned.copyOutput(present)
+		// Another version of the provider might compress the same text to other bytes; what instances were
+		// launched with stays.
+		planned = present
 	} else {
-		planned.fromOutput(out)
 		planned.Rendered, planned.Base64, planned.GzipBase64 = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	}
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &planned)...)
+	resp.Diagnostics.Append(planned.set(ctx, &resp.Plan)...)
 }
 
-// copyOutput takes over the outputs for an unchanged cloud-config. Another version of the provider might
-// compress the same text to other bytes; what instances were launched with stays.
-func (m *cloudInitConfigModel) copyOutput(from cloudInitConfigModel) {
-	m.Rendered, m.Base64, m.GzipBase64 = from.Rendered, from.Base64, from.GzipBase64
-	m.SHA256, m.SizeBytes, m.GzipSizeBytes = from.SHA256, from.SizeBytes, from.GzipSizeBytes
+// keepParts plans no change of a part that says the same in another form.
+func keepParts(ctx context.Context, state tfsdk.State, plan *tfsdk.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	before, err := cloudInitConfigOf(state.Raw)
+	if err != nil {
+		return diags // the state of another version
+	}
+	after, err := cloudInitConfigOf(plan.Raw)
+	if err != nil {
+		return diags // said before
+	}
+	for i := range min(len(before.Parts), len(after.Parts)) {
+		if before.Parts[i].Normal() == after.Parts[i].Normal() {
+			at := path.Root("parts").AtListIndex(i).AtName("content")
+			diags.Append(plan.SetAttribute(ctx, at, before.Parts[i].Content)...)
+		}
+	}
+	return diags
 }
 
 func (r *cloudInitConfigResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -83,20 +90,19 @@ func (r *cloudInitConfigResource) Update(ctx context.Context, req resource.Updat
 }
 
 func (r *cloudInitConfigResource) apply(ctx context.Context, plan tfsdk.Plan, state *tfsdk.State, diags *diag.Diagnostics) {
-	var m cloudInitConfigModel
-	diags.Append(plan.Get(ctx, &m)...)
+	state.Raw = plan.Raw
+	var rendered types.String
+	diags.Append(plan.GetAttribute(ctx, path.Root("rendered"), &rendered)...)
+	if diags.HasError() || !rendered.IsUnknown() {
+		return
+	}
+	out, rendering := renderCloudInit(plan.Raw)
+	diags.Append(rendering...)
 	if diags.HasError() {
 		return
 	}
-	if m.Rendered.IsUnknown() {
-		out, rendering := m.render(ctx)
-		diags.Append(rendering...)
-		if diags.HasError() {
-			return
-		}
-		m.fromOutput(out)
-	}
-	diags.Append(state.Set(ctx, &m)...)
+	outputs := outputsOf(out)
+	diags.Append(outputs.set(ctx, state)...)
 }
 
 // Read keeps the state: the cloud-config is nowhere else.

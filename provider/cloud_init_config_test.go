@@ -45,7 +45,7 @@ const tutorialNode = `
 	shape    = "BM.GPU4.8"
 	timezone = "Asia/Tokyo"
 	firewall = { enabled = false }
-	nvme     = { layout = "lvm_linear" }
+	nvme     = { layout = "lvm" }
 `
 
 func TestCloudInitConfigGivesTheGoldenText(t *testing.T) {

@@ -12,118 +12,255 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Output is a rendered cloud-config in the forms that it is used in.
+// Output is rendered user data in the forms that it is used in.
 type Output struct {
-	// Rendered is the cloud-config itself.
+	// Rendered is the user data itself: a cloud-config, or with parts of the user's own a MIME message.
 	Rendered string
 	// Base64 and GzipBase64 are what goes into an instance's user_data: either, cloud-init reads both.
 	Base64     string
 	GzipBase64 string
 	// SHA256 of Rendered, in hex.
 	SHA256 string
-	// parts by their size in Rendered, for the message on too large a config.
-	parts []part
+	// sizes by their part of Rendered, for the message on too large a config.
+	sizes []size
 }
 
-type part struct {
-	name string
-	size int
+type size struct {
+	name  string
+	bytes int
 }
 
-// Render makes the cloud-config of a node that [Validate] has nothing to say against. Lists keep their
-// order; files are sorted by path.
+// Render makes the user data of a node that [Validate] has nothing to say against. Lists keep their order;
+// maps are sorted by their keys.
 func Render(c Config) (Output, error) {
+	c = c.withDefaults()
 	var out Output
-	root := &yaml.Node{Kind: yaml.MappingNode}
-	if c.Timezone != "" {
-		add(root, "timezone", text(c.Timezone))
-	}
-	if len(c.Packages) > 0 {
-		packages := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, name := range c.Packages {
-			packages.Content = append(packages.Content, text(name))
-		}
-		add(root, "packages", packages)
-		out.parts = append(out.parts, part{"packages", len(strings.Join(c.Packages, " "))})
-	}
-	files := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, path := range slices.Sorted(maps.Keys(c.WriteFiles)) {
-		f := c.WriteFiles[path]
-		files.Content = append(files.Content, fileNode(path, f.Permissions, f.Content))
-		out.parts = append(out.parts, part{fmt.Sprintf("write_files[%q]", path), len(path) + len(f.Content)})
-	}
-	if script := setupScript(c); script != "" {
-		files.Content = append(files.Content, fileNode(ScriptPath, "0700", script))
-		for i, command := range c.Runcmd {
-			out.parts = append(out.parts, part{fmt.Sprintf("runcmd[%d]", i), len(command)})
-			script = strings.Replace(script, command, "", 1)
-		}
-		out.parts = append(out.parts, part{"set-up script", len(script)})
-	}
-	if len(files.Content) > 0 {
-		add(root, "write_files", files)
-	}
-
-	var b bytes.Buffer
-	b.WriteString("#cloud-config\n")
-	encoder := yaml.NewEncoder(&b)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(root); err != nil {
-		return Output{}, fmt.Errorf("encode the cloud-config: %w", err)
-	}
-	packed, err := pack(b.Bytes())
+	rendered, err := out.cloudConfig(c)
 	if err != nil {
 		return Output{}, err
 	}
-	sum := sha256.Sum256(b.Bytes())
-	out.Rendered = b.String()
-	out.Base64 = base64.StdEncoding.EncodeToString(b.Bytes())
+	if len(c.Parts) > 0 {
+		rendered = out.multipart(rendered, c.Parts)
+	}
+	packed, err := pack(rendered)
+	if err != nil {
+		return Output{}, err
+	}
+	sum := sha256.Sum256(rendered)
+	out.Rendered = string(rendered)
+	out.Base64 = base64.StdEncoding.EncodeToString(rendered)
 	out.GzipBase64 = base64.StdEncoding.EncodeToString(packed)
 	out.SHA256 = hex.EncodeToString(sum[:])
 	return out, nil
 }
 
-func fileNode(path, permissions, content string) *yaml.Node {
+// cloudConfig is what the typed fields ask for.
+func (o *Output) cloudConfig(c Config) ([]byte, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	if c.Timezone != "" {
+		add(root, "timezone", text(c.Timezone))
+	}
+	if c.Locale != "" {
+		add(root, "locale", text(c.Locale))
+	}
+	addUsers(root, c)
+	addRepositories(root, c)
+	if len(c.Packages) > 0 {
+		add(root, "packages", texts(c.Packages))
+		o.note("packages", len(strings.Join(c.Packages, " ")))
+	}
+	addBootcmd(root, c)
+	o.addFiles(root, c)
+
+	var b bytes.Buffer
+	b.WriteString("#cloud-config\n")
+	if err := encode(&b, root); err != nil {
+		return nil, fmt.Errorf("encode the cloud-config: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func encode(b *bytes.Buffer, node *yaml.Node) error {
+	encoder := yaml.NewEncoder(b)
+	encoder.SetIndent(2)
+	return encoder.Encode(node)
+}
+
+func (o *Output) note(name string, bytes int) { o.sizes = append(o.sizes, size{name, bytes}) }
+
+func addUsers(root *yaml.Node, c Config) {
+	if len(c.Users) > 0 {
+		users := list(text("default"))
+		for _, name := range slices.Sorted(maps.Keys(c.Users)) {
+			users.Content = append(users.Content, userNode(name, c.Users[name]))
+		}
+		add(root, "users", users)
+	}
+	if len(c.AuthorizedKeys) > 0 {
+		add(root, "ssh_authorized_keys", texts(trimmed(c.AuthorizedKeys)))
+	}
+}
+
+func userNode(name string, u User) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	add(n, "path", text(path))
-	add(n, "permissions", text(permissions))
-	add(n, "content", text(content))
+	add(n, "name", text(name))
+	if u.Gecos != "" {
+		add(n, "gecos", text(u.Gecos))
+	}
+	if u.UID != 0 {
+		add(n, "uid", number(u.UID))
+	}
+	if u.Shell != "" {
+		add(n, "shell", text(u.Shell))
+	}
+	if len(u.Groups) > 0 {
+		add(n, "groups", texts(u.Groups))
+	}
+	if u.Sudo {
+		add(n, "sudo", text("ALL=(ALL) NOPASSWD:ALL"))
+	}
+	add(n, "lock_passwd", truth(true))
+	if len(u.AuthorizedKeys) > 0 {
+		add(n, "ssh_authorized_keys", texts(trimmed(u.AuthorizedKeys)))
+	}
 	return n
 }
 
-func add(mapping *yaml.Node, key string, value *yaml.Node) {
-	mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, value)
-}
-
-// text is a string that YAML 1.1, which cloud-init reads, and 1.2 take for the same string: a literal block
-// where it is plain text of several lines, else double-quoted, where nothing has a meaning of its own.
-func text(s string) *yaml.Node {
-	style := yaml.DoubleQuotedStyle
-	if strings.Contains(s, "\n") && isPlainText(s) {
-		style = yaml.LiteralStyle
+func addRepositories(root *yaml.Node, c Config) {
+	if len(c.AptRepositories) > 0 {
+		sources := &yaml.Node{Kind: yaml.MappingNode}
+		for _, id := range slices.Sorted(maps.Keys(c.AptRepositories)) {
+			add(sources, id, aptNode(c.AptRepositories[id]))
+		}
+		apt := &yaml.Node{Kind: yaml.MappingNode}
+		add(apt, "sources", sources)
+		add(root, "apt", apt)
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: style}
+	if len(c.YumRepositories) > 0 {
+		repositories := &yaml.Node{Kind: yaml.MappingNode}
+		for _, id := range slices.Sorted(maps.Keys(c.YumRepositories)) {
+			add(repositories, id, yumNode(id, c.YumRepositories[id]))
+		}
+		add(root, "yum_repos", repositories)
+	}
+	if c.PackageUpgrade {
+		add(root, "package_update", truth(true))
+		add(root, "package_upgrade", truth(true))
+	}
 }
 
-// isPlainText says whether a literal block keeps a text as it is: no control characters, none of YAML
-// 1.1's other line breaks, and no blank at its beginning.
-func isPlainText(s string) bool {
-	return strings.TrimLeft(s, " \t\n") == s && !strings.ContainsFunc(s, func(r rune) bool {
-		return r < ' ' && r != '\n' && r != '\t' || r > '~'
-	})
+func aptNode(r AptRepository) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	signed := ""
+	if r.Key != "" {
+		signed = "[signed-by=$KEY_FILE] "
+	}
+	source := "deb " + signed + strings.Join(append([]string{r.URL, r.Suite}, r.Components...), " ")
+	add(n, "source", text(source))
+	if r.Key != "" {
+		add(n, "key", text(r.Key))
+	}
+	return n
 }
+
+func yumNode(id string, r YumRepository) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	name := id
+	if r.Name != "" {
+		name = r.Name
+	}
+	add(n, "name", text(name))
+	add(n, "baseurl", text(r.URL))
+	add(n, "enabled", truth(r.Enabled == nil || *r.Enabled))
+	add(n, "gpgcheck", truth(r.GPGCheck == nil || *r.GPGCheck))
+	if r.GPGKey != "" {
+		add(n, "gpgkey", text(r.GPGKey))
+	}
+	return n
+}
+
+func addBootcmd(root *yaml.Node, c Config) {
+	var commands []*yaml.Node
+	shell := func(script string) {
+		commands = append(commands, list(text("sh"), text("-c"), text(script)))
+	}
+	if c.Proxy != nil && !c.OS.usesApt() {
+		shell(c.Proxy.yumCommand())
+	}
+	if script := bootScript(c); script != "" {
+		shell(script)
+	}
+	if len(commands) > 0 {
+		add(root, "bootcmd", list(commands...))
+	}
+}
+
+// addFiles adds the user's files, those that typed fields stand for, and the set-up script.
+func (o *Output) addFiles(root *yaml.Node, c Config) {
+	own := ownFiles(c)
+	files := list()
+	for _, path := range slices.Sorted(maps.Keys(own)) {
+		files.Content = append(files.Content, fileNode(path, own[path]))
+	}
+	for _, path := range slices.Sorted(maps.Keys(c.WriteFiles)) {
+		f := c.WriteFiles[path]
+		files.Content = append(files.Content, fileNode(path, f))
+		o.note(fmt.Sprintf("write_files[%q]", path), len(path)+len(f.Content))
+	}
+	if script := setupScript(c); script != "" {
+		files.Content = append(files.Content, fileNode(ScriptPath, File{Content: script, Permissions: "0700"}))
+		for i, command := range c.Runcmd {
+			o.note(fmt.Sprintf("runcmd[%d]", i), len(command))
+			script = strings.Replace(script, command, "", 1)
+		}
+		o.note("set-up script", len(script))
+	}
+	if len(files.Content) > 0 {
+		add(root, "write_files", files)
+	}
+}
+
+// ownFiles are written for typed fields, by path.
+func ownFiles(c Config) map[string]File {
+	files := map[string]File{}
+	if c.Proxy != nil {
+		files = c.Proxy.files(c.OS)
+	}
+	if len(c.Limits) > 0 {
+		maps.Copy(files, limitFiles(c.Limits))
+	}
+	return files
+}
+
+func fileNode(path string, f File) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	add(n, "path", text(path))
+	if f.Permissions == "" {
+		f.Permissions = DefaultPermissions
+	}
+	add(n, "permissions", text(f.Permissions))
+	if f.Owner != "" {
+		add(n, "owner", text(f.Owner))
+		add(n, "defer", truth(true)) // users and groups are made later
+	}
+	add(n, "content", text(f.Content))
+	return n
+}
+
+// packers are reused: a compressor has much to set up.
+var packers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 // pack compresses without a time stamp, so that the same text gives the same bytes.
 func pack(b []byte) ([]byte, error) {
 	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.DefaultCompression)
-	if err != nil {
-		return nil, fmt.Errorf("compress the cloud-config: %w", err)
-	}
+	w, _ := packers.Get().(*gzip.Writer)
+	defer packers.Put(w)
+	w.Reset(&packed)
 	if _, err := w.Write(b); err != nil {
 		return nil, fmt.Errorf("compress the cloud-config: %w", err)
 	}

@@ -3,33 +3,31 @@
 package cloudinit
 
 import (
-	_ "embed" // for the parts of the script
+	"embed"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
 )
 
-// The parts of the script.
-var (
-	//go:embed steps/setup.sh
-	setupPart string
-	//go:embed steps/grow_root.sh
-	growRootPart string
-	//go:embed steps/firewall.sh
-	firewallPart string
-	//go:embed steps/nvme.sh
-	nvmePart string
-)
+// steps holds the parts of the script.
+//
+//go:embed steps/*.sh
+var steps embed.FS
 
-// LVM's names for what holds the file system.
+// LVM's and md's names for what holds the file system.
 const (
 	volumeGroup   = "nvme"
 	logicalVolume = "localdisk"
 )
+
+// rdmaPollSeconds is how often ports that are not ready are looked at.
+const rdmaPollSeconds = 10
 
 // script gathers the set-up's parts: functions first, then the calls.
 type script struct {
@@ -40,41 +38,103 @@ func (s *script) set(name, value string) {
 	fmt.Fprintf(&s.settings, "%s=%s\n", name, shellescape.Quote(value))
 }
 
+// include takes over a part of steps/.
+func (s *script) include(name string) {
+	text, err := steps.ReadFile("steps/" + name + ".sh")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	s.functions.WriteString("\n" + string(text))
+}
+
 func (s *script) call(how, step string, arguments ...string) {
 	s.calls.WriteString(shellescape.QuoteCommand(append([]string{how, step}, arguments...)) + "\n")
 }
 
-// setupScript is the script for a node; empty when the node needs none.
-func setupScript(c Config) string {
-	var s script
-	if c.GrowRoot {
-		s.functions.WriteString("\n" + growRootPart)
-		s.call("run", "grow_root", "grow_root")
-	}
-	if c.Firewall != nil {
-		s.functions.WriteString("\n" + firewallPart)
-		s.call("run", "firewall", map[bool]string{true: "firewall_on", false: "firewall_off"}[*c.Firewall])
-	}
-	if c.NVMe != nil {
-		s.set("nvme_layout", string(c.NVMe.Layout))
-		s.set("nvme_label", c.NVMe.Label)
-		s.set("nvme_mount", c.NVMe.MountPoint)
-		s.set("nvme_options", c.NVMe.MountOptions)
-		s.set("nvme_group", volumeGroup)
-		s.set("nvme_volume", logicalVolume)
-		s.set("nvme_expected", expectedNVMe(c.Shape))
-		s.functions.WriteString("\n" + nvmePart)
-		s.call("run", "nvme", "nvme")
-	}
-	for i, command := range c.Runcmd {
-		s.call("run_once", fmt.Sprintf("runcmd_%d", i+1), command)
-	}
+func (s *script) text(about, begin string) string {
 	if s.calls.Len() == 0 {
 		return ""
 	}
-	return "#!/bin/sh\n" +
-		"# Sets this node up. Runs at each boot; what is done already is left as it is.\n" +
-		"set -eu\n" + s.settings.String() + setupPart + s.functions.String() + "\n" + s.calls.String()
+	frame := script{}
+	frame.include("setup")
+	frame.include(begin)
+	return "#!/bin/sh\n# " + about + "\nset -eu\n" + s.settings.String() + frame.functions.String() + s.functions.String() + "\n" + s.calls.String()
+}
+
+// setupScript is the script for a node; empty when the node needs none.
+func setupScript(c Config) string {
+	c = c.withDefaults()
+	var s script
+	s.set("ready", c.ReadyFile)
+	s.set("boot_status", bootStatusPath)
+	s.proxy(c.Proxy)
+	if c.GrowRoot {
+		s.include("grow_root")
+		s.call("run", "grow_root", "grow_root")
+	}
+	if f := c.Firewall; f != nil {
+		s.include("firewall")
+		if f.Enabled {
+			s.call("run", "firewall", append([]string{"firewall_on"}, f.AllowCIDRs...)...)
+		} else {
+			s.call("run", "firewall", "firewall_off")
+		}
+	}
+	if len(c.Limits) > 0 { // systemd reads its own when it starts
+		s.call("run_once", "limits", "[ ! -d /run/systemd/system ] || systemctl daemon-reexec")
+	}
+	s.nvme(c)
+	s.rdma(c)
+	s.engine(c)
+	for i, command := range c.Runcmd {
+		s.call("run_once", fmt.Sprintf("runcmd_%d", i+1), command)
+	}
+	if s.calls.Len() > 0 || len(c.Bootcmd) > 0 || c.ReadyFile != DefaultReadyFile {
+		s.call("run", job.SetupReady, "complete")
+	}
+	return s.text("Sets this node up. Runs at each boot; what is done already is left as it is.", "begin")
+}
+
+// bootScript runs the commands of bootcmd; empty when there are none.
+func bootScript(c Config) string {
+	c = c.withDefaults()
+	var s script
+	s.set("ready", c.ReadyFile)
+	s.set("boot_status", bootStatusPath)
+	s.proxy(c.Proxy)
+	for i, command := range c.Bootcmd {
+		s.call("run_always", fmt.Sprintf("bootcmd_%d", i+1), command)
+	}
+	return s.text("Runs at each boot, before files are written.", "bootcmd")
+}
+
+func (s *script) nvme(c Config) {
+	n := c.NVMe
+	if n == nil {
+		return
+	}
+	s.set("nvme_layout", string(n.Layout))
+	s.set("nvme_fs", n.FileSystem)
+	s.set("nvme_label", n.Label)
+	s.set("nvme_mount", n.MountPoint)
+	s.set("nvme_options", n.MountOptions)
+	s.set("nvme_group", volumeGroup)
+	s.set("nvme_volume", logicalVolume)
+	s.set("nvme_expected", expectedNVMe(c.Shape))
+	s.include("nvme")
+	s.call("run", "nvme", "nvme")
+	if n.ContainerStorage {
+		s.include("container_storage")
+		s.call("run", "container_storage", "container_storage", n.root())
+	}
+}
+
+// root is the directory of the first file system.
+func (n *NVMe) root() string {
+	if n.Layout == PerDisk {
+		return n.MountPoint + "/disk0"
+	}
+	return n.MountPoint
 }
 
 // expectedNVMe is the number of NVMe devices that the catalog expects, for people.
@@ -83,4 +143,85 @@ func expectedNVMe(name string) string {
 		return strconv.Itoa(s.NVMeDevices.V)
 	}
 	return "an unknown number of"
+}
+
+func (s *script) rdma(c Config) {
+	r := c.RDMA
+	if r == nil {
+		return
+	}
+	var hcas []string
+	if known, ok := shape.Lookup(c.Shape); ok && known.HCAs.Usable() {
+		hcas = known.HCAs.V
+	}
+	s.set("rdma_hcas", strings.Join(hcas, " "))
+	s.set("rdma_expected", strconv.Itoa(len(hcas)))
+	s.set("rdma_network", r.Network)
+	s.set("rdma_netmask", netmask(r.Network))
+	s.set("rdma_authentication", r.Authentication)
+	s.set("rdma_mtu", strconv.Itoa(RDMAMTU))
+	s.set("rdma_wait_seconds", strconv.Itoa(r.WaitSeconds))
+	s.set("rdma_poll", strconv.Itoa(rdmaPollSeconds))
+	s.include("rdma")
+	s.call("run", "rdma", "rdma_"+string(r.Mode))
+}
+
+// netmask in dotted form of a network in CIDR form; empty for anything else.
+func netmask(cidr string) string {
+	p, err := netip.ParsePrefix(cidr)
+	if err != nil || !p.Addr().Is4() {
+		return ""
+	}
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), p.Bits()).Masked().Addr().String()
+}
+
+func (s *script) engine(c Config) {
+	e := c.ContainerEngine
+	if e == nil {
+		return
+	}
+	s.include("engine")
+	toolkit := "no"
+	if e.wantsToolkit(c.Shape) {
+		toolkit = "yes"
+	}
+	s.call("run", "container_engine", "engine", string(e.Name), toolkit)
+	for i, image := range e.Images {
+		s.call("run", fmt.Sprintf("pull_%d", i+1), "pull", string(e.Name), e.reference(image))
+	}
+}
+
+func (e *ContainerEngine) wantsToolkit(shapeName string) bool {
+	if e.NVIDIAToolkit != nil {
+		return *e.NVIDIAToolkit
+	}
+	s, ok := shape.Lookup(shapeName)
+	return ok && s.GPUVendor == shape.NVIDIA
+}
+
+// reference is the name of an image as the engine wants it: containerd has no default registry.
+func (e *ContainerEngine) reference(image string) string {
+	if e.Name != Containerd {
+		return image
+	}
+	registry, rest, found := strings.Cut(image, "/")
+	switch {
+	case !found:
+		image = "docker.io/library/" + image
+	case !strings.ContainsAny(registry, ".:") && registry != "localhost":
+		image = "docker.io/" + registry + "/" + rest
+	}
+	if name := image[strings.LastIndex(image, "/"):]; !strings.ContainsAny(name, ":@") {
+		image += ":latest"
+	}
+	return image
+}
+
+func (s *script) proxy(p *Proxy) {
+	if p == nil {
+		return
+	}
+	for _, v := range p.variables() {
+		s.set("export "+v.name, v.value)
+	}
 }

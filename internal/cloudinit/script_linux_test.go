@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
 
 // machine is a throw-away copy of this one: an overlay over its root file system, in a mount namespace of
@@ -70,10 +72,20 @@ var standIns = map[string]string{
 	"lvmdevices": `record lvmdevices "$@"; touch /sim/vg`,
 	"lvcreate": `record lvcreate "$@"; [ ! -e /sim/lvcreate-fails ] || { echo '  Volume group "nvme" has \o/ no room' >&2; exit 5; }
 		touch /sim/lv; mkdir -p /dev/nvme; mknod /dev/nvme/localdisk b 253 0`,
-	"mkfs.xfs":   `record mkfs.xfs "$@"; echo xfs >/sim/type.localdisk; echo "$2" >/sim/label.localdisk`,
-	"xfs_admin":  `record xfs_admin "$@"; echo "$2" >/sim/label.localdisk`,
-	"mountpoint": `[ -e /sim/mounted ]`,
-	"mount":      `grep -q "^LABEL=.* $1 xfs " /etc/fstab || exit 32; [ -d "$1" ] || exit 32; record mount "$@"; touch /sim/mounted`,
+	"mkfs.xfs":  `record mkfs.xfs "$@"; echo xfs >"/sim/type.${3##*/}"; echo "$2" >"/sim/label.${3##*/}"`,
+	"xfs_admin": `record xfs_admin "$@"; echo "$2" >"/sim/label.${3##*/}"`,
+	"mkfs.ext4": `record mkfs.ext4 "$@"; echo ext4 >"/sim/type.${3##*/}"; echo "$2" >"/sim/label.${3##*/}"`,
+	"e2label":   `record e2label "$@"; echo "$2" >"/sim/label.${1##*/}"`,
+	"mdadm": `record mdadm "$@"; [ "$1" = --create ] || [ "$1" = --assemble ] || exit 2; mkdir -p /dev/md; mknod "$2" b 9 127
+		for device; do case $device in /dev/nvme*) echo linux_raid_member >"/sim/type.${device##*/}" ;; esac; done`,
+	"mountpoint": `[ -e "/sim/mounted$(echo "$2" | tr / _)" ]`,
+	"mount": `awk -v at="$1" '$2 == at { found = 1 } END { exit !found }' /etc/fstab || exit 32; [ -d "$1" ] || exit 32
+		record mount "$@"; touch "/sim/mounted$(echo "$1" | tr / _)"`,
+	"restorecon": `record restorecon "$@"`,
+	"iptables":   `case $1 in -S) cat "/sim/rules.$2" 2>/dev/null ;; -C) false ;; *) record iptables "$@" ;; esac`,
+	"ip6tables":  `[ "$1" = -S ] || [ "$1" != -C ] && record ip6tables "$@"`,
+	"firewall-cmd": `case $* in *--query-source=*) grep -qxF "${3#*=}" /sim/sources 2>/dev/null ;; *--add-source=*) echo "${3#*=}" >>/sim/sources; record firewall-cmd "$@" ;;
+		*) record firewall-cmd "$@" ;; esac`,
 	"systemctl": `case $1 in
 		is-active | is-enabled) [ -e /sim/firewalld ] ;;
 		disable) record systemctl "$@"; rm /sim/firewalld ;;
@@ -104,11 +116,11 @@ func (m *machine) run(commands string) {
 
 // reimage is a new root file system on the same hardware.
 func (m *machine) reimage() {
-	m.run(`rm -rf /etc/fstab /var/lib/cloud/instance/* /var/lib/ocihpc /dev/nvme /sim/mounted /sim/grown; : >/etc/fstab; touch /sim/firewalld`)
+	m.run(`rm -rf /etc/fstab /var/lib/cloud/instance/* /var/lib/ocihpc /dev/nvme /dev/md /sim/mounted* /sim/grown /etc/systemd/system/*.service.d; : >/etc/fstab; touch /sim/firewalld`)
 }
 
 // reboot unmounts what was mounted.
-func (m *machine) reboot() { m.run(`rm -f /sim/mounted`) }
+func (m *machine) reboot() { m.run(`rm -f /sim/mounted*; rm -rf /run/ocihpc /dev/md`) }
 
 // boot runs the set-up of a config, as cloud-init does, and returns the number of the boot.
 func (m *machine) boot(c Config) int {
@@ -132,7 +144,7 @@ func (m *machine) boot(c Config) int {
 // start runs everything.
 func (m *machine) start() {
 	m.t.Helper()
-	cmd := exec.CommandContext(m.t.Context(), "unshare", "--mount", "--propagation", "private", "sh", "-eu", "-c", m.driver.String(), "machine", m.out)
+	cmd := exec.CommandContext(m.t.Context(), "unshare", "--mount", "--net", "--propagation", "private", "sh", "-eu", "-c", m.driver.String(), "machine", m.out)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		if strings.Contains(string(output), "unshare: ") || strings.Contains(string(output), "mount: ") {
 			m.t.Skipf("no mount namespace with an overlay here: %v: %s", err, output)
@@ -146,18 +158,10 @@ type booted struct {
 	exit     int
 	output   string
 	recorded []string
-	status   []stepStatus
+	status   []job.SetupStep
 	fstab    string
 	logMode  string
 	log      string
-}
-
-// stepStatus is a line of the status file, for whoever reads it.
-type stepStatus struct {
-	Step    string `json:"step"`
-	Exit    int    `json:"exit"`
-	Seconds int    `json:"seconds"`
-	Message string `json:"message"`
 }
 
 func (m *machine) result(n int) booted {
@@ -173,13 +177,19 @@ func (m *machine) result(n int) booted {
 		b.recorded = strings.Split(recorded, "\n")
 	}
 	for line := range strings.Lines(read("status")) {
-		var s stepStatus
+		var s job.SetupStep
 		decoder := json.NewDecoder(strings.NewReader(line))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&s); err != nil {
 			m.t.Errorf("boot %d: status line %q: %v", n, line, err)
 		}
 		b.status = append(b.status, s)
+	}
+	if last := len(b.status) - 1; b.exit == 0 { // every complete set-up says so
+		if last < 0 || b.status[last].Step != job.SetupReady || b.status[last].Exit != 0 {
+			m.t.Fatalf("boot %d: status %+v", n, b.status)
+		}
+		b.status = b.status[:last]
 	}
 	return b
 }
@@ -205,7 +215,7 @@ const fstabLine = "LABEL=localscratch /mnt/localdisk xfs defaults,noatime,nofail
 func TestTutorialNode(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	config := tutorials(t)["a100_node"]
+	config := tutorials()["a100_node"]
 	config.Runcmd = []string{"record first; echo a secret", "record 'second \"command\"'"}
 	first := m.boot(config)
 	m.reboot()
@@ -227,7 +237,7 @@ func TestTutorialNode(t *testing.T) {
 		`second "command"`,
 	})
 	m.expect(first, "steps", b.steps(), []string{"grow_root 0", "firewall 0", "nvme 0", "runcmd_1 0", "runcmd_2 0"})
-	if got, want := b.status[2].Message, "4 of 4 NVMe devices, XFS on lvm_linear at /mnt/localdisk"; got != want {
+	if got, want := b.status[2].Message, "4 of 4 NVMe devices, xfs on lvm at /mnt/localdisk"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
 	if b.fstab != fstabLine {
@@ -270,7 +280,7 @@ func TestStriped(t *testing.T) {
 	if want := "lvcreate --yes --wipesignatures y --stripes 3 --stripesize 256k --extents 100%FREE --name localdisk nvme"; len(b.recorded) < 2 || b.recorded[1] != want {
 		t.Errorf("commands %q, want %q", b.recorded, want)
 	}
-	if got, want := b.status[0].Message, "3 of 4 NVMe devices, XFS on lvm_striped at /mnt/localdisk"; got != want {
+	if got, want := b.status[0].Message, "3 of 4 NVMe devices, xfs on lvm_striped at /mnt/localdisk"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
 }
@@ -333,9 +343,9 @@ func TestNVMeRefuses(t *testing.T) {
 		"foreign content": {`echo ext4 >/sim/type.nvme2n1`,
 			"/dev/nvme2n1 holds ext4: if nothing on it is needed, run wipefs --all /dev/nvme2n1 and reboot"},
 		"no device":      {`rm /dev/nvme[0-3]n1`, "no local NVMe device was found"},
-		"no LVM":         {`rm /srv/bin/vgcreate; PATH=$PATH:/usr/sbin:/sbin; ! command -v vgcreate || rm "$(command -v vgcreate)"`, "vgcreate is not installed: add lvm2 and xfsprogs to packages"},
+		"no LVM":         {`rm /srv/bin/vgcreate; PATH=$PATH:/usr/sbin:/sbin; ! command -v vgcreate || rm "$(command -v vgcreate)"`, "vgcreate is not installed: add lvm2 to packages"},
 		"other fstab":    {`echo '/dev/sdb /mnt/localdisk ext4 defaults 0 0' >/etc/fstab`, "/etc/fstab mounts something else at /mnt/localdisk: /dev/sdb /mnt/localdisk ext4 defaults 0 0"},
-		"foreign volume": {`touch /sim/vg /sim/lv; echo btrfs >/sim/type.localdisk`, "/dev/nvme/localdisk holds btrfs, not XFS"},
+		"foreign volume": {`touch /sim/vg /sim/lv; echo btrfs >/sim/type.localdisk`, "/dev/nvme/localdisk holds btrfs, not xfs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -396,11 +406,11 @@ func TestFirewallOn(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.run(`rm /sim/firewalld`)
-	on := m.boot(Config{Firewall: pointer(true)})
-	again := m.boot(Config{Firewall: pointer(true)})
+	on := m.boot(Config{Firewall: &Firewall{Enabled: true}})
+	again := m.boot(Config{Firewall: &Firewall{Enabled: true}})
 	m.run(`rm -f /etc/systemd/system/firewalld.service /usr/lib/systemd/system/firewalld.service /lib/systemd/system/firewalld.service`)
-	missing := m.boot(Config{Firewall: pointer(true)})
-	nothingToDo := m.boot(Config{Firewall: pointer(false)})
+	missing := m.boot(Config{Firewall: &Firewall{Enabled: true}})
+	nothingToDo := m.boot(Config{Firewall: &Firewall{}})
 	m.run(`rm /usr/libexec/oci-growfs`)
 	noGrowfs := m.boot(Config{GrowRoot: true})
 	m.start()

@@ -29,10 +29,10 @@ func (o Output) CheckSize() error {
 }
 
 func (o Output) biggestParts() string {
-	parts := slices.SortedStableFunc(slices.Values(o.parts), func(a, b part) int { return cmp.Compare(b.size, a.size) })
+	parts := slices.SortedStableFunc(slices.Values(o.sizes), func(a, b size) int { return cmp.Compare(b.bytes, a.bytes) })
 	var names []string
 	for _, p := range parts[:min(3, len(parts))] {
-		names = append(names, fmt.Sprintf("%s (%d bytes)", p.name, p.size))
+		names = append(names, fmt.Sprintf("%s (%d bytes)", p.name, p.bytes))
 	}
 	return strings.Join(names, ", ")
 }

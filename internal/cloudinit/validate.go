@@ -4,8 +4,6 @@ package cloudinit
 
 import (
 	"fmt"
-	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,33 +43,32 @@ func (p Problem) Attribute() string {
 func (p Problem) String() string { return p.Attribute() + ": " + p.Message }
 
 var (
-	timezoneForm    = regexp.MustCompile(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
-	packageForm     = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9@+._:~=*/-]*$`)
-	permissionsForm = regexp.MustCompile(`^[0-7]{3,4}$`)
-	mountPointForm  = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
-	labelForm       = regexp.MustCompile(`^[A-Za-z0-9._-]{1,12}$`)
-	optionsForm     = regexp.MustCompile(`^[A-Za-z0-9._=:,-]+$`)
-)
-
-// Directories that the system needs as they are, and trees that a file or mount has no business in.
-var (
-	systemDirs = []string{
-		"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/mnt", "/opt", "/proc", "/root", "/run",
-		"/sbin", "/sys", "/tmp", "/usr", "/var", "/var/lib", "/var/lib/cloud", "/var/log",
-	}
-	kernelTrees = []string{"/dev", "/proc", "/sys"}
-	systemTrees = append([]string{"/bin", "/boot", "/etc", "/lib", "/lib64", "/run", "/sbin", "/usr", "/var/lib/cloud"}, kernelTrees...)
+	timezoneForm = regexp.MustCompile(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
+	packageForm  = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9@+._:~=*/-]*$`)
+	localeForm   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.@-]*$`)
 )
 
 // Validate finds what would not work on a node, in the order of the attributes. Empty fields are not looked at.
 func Validate(c Config) []Problem {
-	v := validator{config: c}
+	v := validator{config: c.withDefaults()}
 	v.shape()
+	v.system()
 	v.timezone()
+	v.locale()
+	v.users()
+	v.firewall()
 	v.nvme()
+	v.rdma()
+	v.limits()
+	v.proxy()
+	v.repositories()
 	v.packages()
+	v.engine()
 	v.writeFiles()
-	v.runcmd()
+	v.commands("bootcmd", c.Bootcmd)
+	v.commands("runcmd", c.Runcmd)
+	v.readyFile()
+	v.parts()
 	return v.problems
 }
 
@@ -99,6 +96,18 @@ func (v *validator) shape() {
 	v.add([]any{"shape"}, "%q is not a shape that is known here. %sFor any other shape write %q.", name, meant, Generic)
 }
 
+func (v *validator) system() {
+	if name := v.config.OS; name != "" && !slices.Contains(Systems(), name) {
+		v.add([]any{"os"}, "%q is not a system that is known here; those are %q.", name, Systems())
+	}
+}
+
+func (v *validator) locale() {
+	if name := v.config.Locale; name != "" && !localeForm.MatchString(name) {
+		v.add([]any{"locale"}, "%q is not a locale such as en_US.UTF-8.", name)
+	}
+}
+
 func (v *validator) timezone() {
 	name := v.config.Timezone
 	if name == "" {
@@ -106,32 +115,6 @@ func (v *validator) timezone() {
 	}
 	if _, err := time.LoadLocation(name); err != nil || !timezoneForm.MatchString(name) || name == "Local" {
 		v.add([]any{"timezone"}, "%q is not a time zone in the IANA form, such as Asia/Tokyo or UTC.", name)
-	}
-}
-
-func (v *validator) nvme() {
-	n := v.config.NVMe
-	if n == nil {
-		return
-	}
-	if s, ok := shape.Lookup(v.config.Shape); ok && s.NVMeDevices.Usable() && s.NVMeDevices.V == 0 {
-		v.add([]any{"nvme"}, "%s has no local NVMe device. Leave nvme out.", s.Name)
-	}
-	if !slices.Contains(Layouts(), n.Layout) {
-		v.add([]any{"nvme", "layout"}, "%q is not a layout; the layouts are %q.", n.Layout, Layouts())
-	}
-	at := []any{"nvme", "mount_point"}
-	switch m := n.MountPoint; {
-	case !mountPointForm.MatchString(m) || path.Clean(m) != m:
-		v.add(at, "%q is not an absolute path of letters, digits, dots, dashes and underscores, without a slash at its end.", m)
-	case slices.Contains(systemDirs, m) || insideAny(m, systemTrees):
-		v.add(at, "%q belongs to the system. Mount on a directory of its own, such as /mnt/localdisk.", m)
-	}
-	if !labelForm.MatchString(n.Label) {
-		v.add([]any{"nvme", "label"}, "%q is not a label for XFS: 1 to 12 letters, digits, dots, dashes and underscores.", n.Label)
-	}
-	if !optionsForm.MatchString(n.MountOptions) {
-		v.add([]any{"nvme", "mount_options"}, "%q are not mount options separated by commas, such as defaults,noatime.", n.MountOptions)
 	}
 }
 
@@ -145,53 +128,6 @@ func (v *validator) packages() {
 			v.add([]any{"packages", i}, "%q is there twice.", name)
 		}
 		seen[name] = true
-	}
-}
-
-func (v *validator) writeFiles() {
-	for _, name := range slices.Sorted(maps.Keys(v.config.WriteFiles)) {
-		f, at := v.config.WriteFiles[name], []any{"write_files", Key(name)}
-		if message := v.filePath(name); message != "" {
-			v.add(at, "%s", message)
-		}
-		if !utf8.ValidString(f.Content) {
-			v.add(append(at, "content"), "The content is not UTF-8 text.")
-		}
-		if !permissionsForm.MatchString(f.Permissions) {
-			v.add(append(at, "permissions"), "%q are not permissions in octal, such as 0644.", f.Permissions)
-		}
-	}
-}
-
-// filePath says what is wrong with the path of a file; nothing when it can be written.
-func (v *validator) filePath(name string) string {
-	switch {
-	case !strings.HasPrefix(name, "/") || path.Clean(name) != name || name == "/" || !isPrintable(name):
-		return fmt.Sprintf("%q is not an absolute path to a file, without .., double slashes and control characters.", name)
-	case name == ScriptPath || name == LogPath || name == StatusPath:
-		return fmt.Sprintf("%q is written by the set-up itself.", name)
-	case slices.Contains(systemDirs, name) || insideAny(name, kernelTrees):
-		return fmt.Sprintf("%q belongs to the system.", name)
-	}
-	if n := v.config.NVMe; n != nil {
-		switch {
-		case name == "/etc/fstab":
-			return "\"/etc/fstab\" is edited by the set-up of nvme. Leave nvme out, or add to the file with runcmd."
-		case insideAny(name, []string{n.MountPoint}):
-			return fmt.Sprintf("%q would be hidden by the file system that is mounted at %s later. Write it with runcmd.", name, n.MountPoint)
-		}
-	}
-	return ""
-}
-
-func (v *validator) runcmd() {
-	for i, command := range v.config.Runcmd {
-		switch {
-		case strings.TrimSpace(command) == "":
-			v.add([]any{"runcmd", i}, "The command is empty.")
-		case strings.ContainsRune(command, 0) || !utf8.ValidString(command):
-			v.add([]any{"runcmd", i}, "The command is not text.")
-		}
 	}
 }
 

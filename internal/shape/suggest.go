@@ -2,16 +2,20 @@
 
 package shape
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Suggest gives the catalog's name that is nearest to a mistyped one; ok is false when none is near.
 func Suggest(name string) (nearest string, ok bool) { return Nearest(name, Names()) }
 
-// Nearest gives the one of some names that is nearest to a mistyped one; ok is false when none is near.
-func Nearest(name string, names []string) (nearest string, ok bool) {
-	typed := bare(name)
+// Nearest gives the candidate that is nearest to a mistyped word; ok is false when none is near. Of several,
+// it is the first in alphabetical order.
+func Nearest(word string, candidates []string) (nearest string, ok bool) {
+	typed := bare(word)
 	best := 1 + len(typed)/4 // more edits than this is another word, not a typo
-	for _, candidate := range names {
+	for _, candidate := range slices.Sorted(slices.Values(candidates)) {
 		if d := editDistance(typed, bare(candidate)); d <= best && (!ok || d < best) {
 			nearest, best, ok = candidate, d, true
 		}

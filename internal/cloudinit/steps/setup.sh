@@ -3,12 +3,8 @@ PATH=$PATH:/usr/sbin:/sbin
 export PATH
 
 log=/var/log/ocihpc-cloud-init.log
-state=/var/lib/ocihpc
-status=$state/status.ndjson
 once=/var/lib/cloud/instance/ocihpc # cloud-init gives each instance its own
 
-mkdir -p "$state"
-: >"$status"
 (umask 077 && : >>"$log")
 
 # run STEP COMMAND...: run a step, log its output, record what came of it; a failed one ends the set-up.
@@ -29,18 +25,24 @@ run() {
 # run_once STEP COMMAND: the same for a user's own command, once in the life of an instance. Its output
 # may hold secrets and stays in the log.
 run_once() {
-    step=$1
-    begin
-    mkdir -p "$once"
-    if [ -e "$once/$step" ]; then
+    if [ -e "$once/$1" ]; then
+        step=$1
+        begin
         record 0 'done before on this instance'
         return
     fi
+    run_always "$@"
+    mkdir -p "$once"
+    : >"$once/$1"
+}
+
+run_always() {
+    step=$1
+    begin
     set +e
     sh -ec "$2" </dev/null >>"$log" 2>&1
     code=$?
     set -e
-    [ "$code" -ne 0 ] || : >"$once/$step"
     record "$code" "output is in $log"
 }
 
@@ -62,4 +64,9 @@ record() {
         echo "ocihpc: step $step failed with exit status $1: $2" >&2
         exit 1
     fi
+}
+
+fail() {
+    echo "$1"
+    exit 1
 }

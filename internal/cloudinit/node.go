@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package cloudinit
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// add appends a key, which is quoted where it is not a plain word, and its value.
+func add(mapping *yaml.Node, key string, value *yaml.Node) {
+	name := &yaml.Node{Kind: yaml.ScalarNode, Value: key}
+	if !plainWord.MatchString(key) || !isPlainString(key) {
+		name = text(key)
+	}
+	mapping.Content = append(mapping.Content, name, value)
+}
+
+func list(items ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.SequenceNode, Content: items}
+}
+
+func texts(items []string) *yaml.Node {
+	n := list()
+	for _, item := range items {
+		n.Content = append(n.Content, text(item))
+	}
+	return n
+}
+
+func trimmed(items []string) []string {
+	var all []string
+	for _, item := range items {
+		all = append(all, strings.TrimSpace(item))
+	}
+	return all
+}
+
+func number(n int) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n)}
+}
+
+func truth(b bool) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(b)}
+}
+
+// text is a string that YAML 1.1, which cloud-init reads, and 1.2 take for the same string: a literal block
+// where it is plain text of several lines, else double-quoted, where nothing has a meaning of its own.
+func text(s string) *yaml.Node {
+	style := yaml.DoubleQuotedStyle
+	if strings.Contains(s, "\n") && isPlainText(s) {
+		style = yaml.LiteralStyle
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: style}
+}
+
+// isPlainText says whether a literal block keeps a text as it is: no control characters, none of YAML
+// 1.1's other line breaks, nothing beyond Unicode's basic plane, and no blank at its beginning.
+func isPlainText(s string) bool {
+	return strings.TrimLeft(s, " \t\n") == s && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '\n' && r != '\t' && (!unicode.IsGraphic(r) || r == '\u2028' || r == '\u2029' || r > 0xfffd)
+	})
+}

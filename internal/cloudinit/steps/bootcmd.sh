@@ -1,0 +1,5 @@
+
+status=$boot_status
+mkdir -p "$(dirname "$status")"
+: >"$status"
+rm -f "$ready"
