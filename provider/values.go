@@ -101,3 +101,6 @@ func hasUnknown(v attr.Value) bool {
 	}
 	return unknown
 }
+
+// isSet says whether a value is given and known.
+func isSet(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }

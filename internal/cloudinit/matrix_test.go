@@ -214,7 +214,7 @@ func TestCloudInitSchema(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(wrong)) {
 		t.Errorf("%s: %s\n%s", name, wrong[name], texts[name])
 	}
-	if len(texts) < 30 || count < 3000 {
+	if len(texts) < 25 || count < 3000 {
 		t.Errorf("only %d configs, %d structures", count, len(texts))
 	}
 }
