@@ -227,10 +227,8 @@ func (d *daemon) startAPI(ctx context.Context) error {
 			{ID: info.SubnetID, CIDR: privateCIDR, DisplayName: "private", DNSLabel: "private"},
 			{ID: info.PublicSubnetID, CIDR: publicCIDR, DisplayName: "public", DNSLabel: "public", Public: true},
 		},
-		Bastion: &ocisim.Bastion{ID: labhost.BastionID, SubnetID: info.PublicSubnetID, Address: bastionIP},
-		Images: []ocisim.Image{{
-			ID: info.ImageID, DisplayName: "ocihpc-lab-gpu", OperatingSystem: "Linux", OperatingSystemVersion: "lab",
-		}},
+		Bastion:  &ocisim.Bastion{ID: labhost.BastionID, SubnetID: info.PublicSubnetID, Address: bastionIP},
+		Images:   images(info.ImageID),
 		Scenario: d.cfg.Scenario.Over(d.cfg.scarcity()), TimeScale: d.cfg.TimeScale, Logger: d.log,
 	}
 	if cfg.OnRequest, err = openRequestLog(fmt.Sprintf("/proc/self/fd/%d", dirFD)); err != nil {

@@ -27,6 +27,10 @@ func launchDefaults(o *offeredShape) map[string]any {
 		"platformConfig":   platformDefaults(o.PlatformConfigOptions),
 		"metadata":         map[string]any{},
 		"extendedMetadata": map[string]any{},
+		"systemTags":       map[string]any{},
+		// Nothing has security attributes here.
+		"securityAttributes":      map[string]any{},
+		"securityAttributesState": core.InstanceSecurityAttributesStateStable,
 	}
 }
 

@@ -52,6 +52,7 @@ func (s *Server) createConfiguration(q *request) (response, error) {
 	c := &configuration{InstanceConfiguration: core.InstanceConfiguration{
 		Id: ptr(s.names.ocid("instanceconfiguration")), CompartmentId: d.CompartmentId, TimeCreated: s.timestamp(),
 		DisplayName: d.DisplayName, InstanceDetails: d.InstanceDetails, GmcConfigs: []core.InstanceConfigurationGmcConfigDetail{},
+		Source: core.InstanceConfigurationSourceEnum(kind.Source), // The official provider wants back what it sent.
 	}}
 	c.DeferredFields = deferredFields(c.launchDetails())
 	if c.DisplayName == nil {

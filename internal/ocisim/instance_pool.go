@@ -337,7 +337,7 @@ func (s *Server) attachPoolInstance(q *request) (response, error) {
 	case i.LifecycleState != core.InstanceLifecycleStateRunning:
 		return response{}, incorrectState(*i.Id, string(i.LifecycleState))
 	}
-	w := s.newWorkRequest(opAttachInstance, p.compartment(), entityPool, *p.Id, workrequests.WorkRequestResourceActionTypeUpdated)
+	w := s.newWorkRequest(opAttachInstance, p.compartment(), entityPool, *p.Id, workrequests.WorkRequestResourceActionTypeRelated)
 	w.touch(entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeRelated)
 	w.changed()
 	p.Size = ptr(*p.Size + 1)
@@ -371,7 +371,7 @@ func (s *Server) detachPoolInstance(q *request) (response, error) {
 	case p.LifecycleState != core.InstancePoolLifecycleStateRunning:
 		return response{}, incorrectState(*p.Id, string(p.LifecycleState))
 	}
-	w := s.newWorkRequest(opDetachInstance, p.compartment(), entityPool, *p.Id, workrequests.WorkRequestResourceActionTypeUpdated)
+	w := s.newWorkRequest(opDetachInstance, p.compartment(), entityPool, *p.Id, workrequests.WorkRequestResourceActionTypeRelated)
 	w.touch(entityInstance, *i.Id, workrequests.WorkRequestResourceActionTypeRelated)
 	if d.IsDecrementSize == nil || *d.IsDecrementSize {
 		p.Size = ptr(*p.Size - 1)

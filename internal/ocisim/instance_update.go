@@ -85,7 +85,7 @@ func (s *Server) updated(q *request, i *instance, d core.UpdateInstanceDetails) 
 	if err := s.reshape(i, &next, d); err != nil {
 		return next, err
 	}
-	return next, s.resource(q, &next, d)
+	return next, s.resource(q, i, &next, d)
 }
 
 // checkUpdate refuses what cannot be changed, here or on OCI.
@@ -155,7 +155,7 @@ func (s *Server) reshape(i *instance, next *core.Instance, d core.UpdateInstance
 }
 
 // resource gives an instance another image or capacity reservation.
-func (s *Server) resource(q *request, next *core.Instance, d core.UpdateInstanceDetails) error {
+func (s *Server) resource(q *request, i *instance, next *core.Instance, d core.UpdateInstanceDetails) error {
 	o := s.shape(*next.Shape)
 	if source, viaImage := d.SourceDetails.(core.UpdateInstanceSourceViaImageDetails); viaImage {
 		image, err := find(q.sees, s.store.images, *source.ImageId)
@@ -165,7 +165,11 @@ func (s *Server) resource(q *request, next *core.Instance, d core.UpdateInstance
 		if err := checkCompatible(image, o); err != nil {
 			return err
 		}
-		if err := checkBootVolume("sourceDetails.bootVolume", source.BootVolumeSizeInGBs, nil); err != nil {
+		size := source.BootVolumeSizeInGBs
+		if value(size) == *s.bootVolumeOf(i).SizeInGBs {
+			size = nil // The present size will do, be it that of a platform image.
+		}
+		if err := checkBootVolume("sourceDetails.bootVolume", size, nil); err != nil {
 			return err
 		}
 		next.ImageId, next.SourceDetails = image.Id, core.InstanceSourceViaImageDetails{ImageId: image.Id}

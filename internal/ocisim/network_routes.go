@@ -83,6 +83,7 @@ var networkRoutes = []route{
 	{"UpdateVnic", "PUT", v1 + "/vnics/{id}", (*Server).updateVnic},
 
 	{"CreatePrivateIp", "POST", v1 + "/privateIps", (*Server).createPrivateIP},
+	{"ListIpv6s", "GET", v1 + "/ipv6", (*Server).listIPv6s},
 	{"ListPrivateIps", "GET", v1 + "/privateIps", (*Server).listPrivateIPs},
 	{"GetPrivateIp", "GET", v1 + "/privateIps/{id}", (*Server).getPrivateIP},
 	{"UpdatePrivateIp", "PUT", v1 + "/privateIps/{id}", (*Server).updatePrivateIP},

@@ -127,6 +127,14 @@ func (s *Server) getPrivateIP(q *request) (response, error) {
 	return ok(p.PrivateIp)
 }
 
+// listIPv6s finds none: VCNs have IPv4 only.
+func (s *Server) listIPv6s(q *request) (response, error) {
+	if q.query.Get("subnetId") == "" && q.query.Get("vnicId") == "" {
+		return response{}, invalid("query", "one of subnetId and vnicId is needed")
+	}
+	return page(q, nil)
+}
+
 func (s *Server) listPrivateIPs(q *request) (response, error) {
 	if q.query.Get("subnetId") == "" && q.query.Get("vnicId") == "" {
 		return response{}, invalid("query", "one of subnetId, vnicId, or ipAddress with subnetId is needed")
