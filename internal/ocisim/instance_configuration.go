@@ -138,6 +138,10 @@ func checkConfiguration(d core.InstanceConfigurationInstanceDetails) error {
 	if err := validateMetadata(path, launch.Metadata, launch.ExtendedMetadata); err != nil {
 		return err
 	}
+	source, _ := launch.SourceDetails.(core.InstanceConfigurationInstanceSourceViaImageDetails)
+	if err := checkBootVolumeSize(path+".sourceDetails", source.BootVolumeSizeInGBs); err != nil {
+		return err
+	}
 	return checkUserData(path, launch.Metadata)
 }
 

@@ -199,8 +199,10 @@ func TestLaunchValidation(t *testing.T) {
 		"user data":     {func(d *core.LaunchInstanceDetails) { d.Metadata["user_data"] = "#cloud-config" }, 400, "InvalidParameter", "metadata.user_data"},
 		"metadata size": {func(d *core.LaunchInstanceDetails) { d.Metadata["x"] = strings.Repeat("x", 32000) }, 400, "InvalidParameter", "32000"},
 		"IPv6":          {func(d *core.LaunchInstanceDetails) { d.CreateVnicDetails.AssignIpv6Ip = common.Bool(true) }, 501, "MethodNotImplemented", "assignIpv6Ip"},
-		"reservation":   {func(d *core.LaunchInstanceDetails) { d.CapacityReservationId = common.String("ocid1.capacityreservation.oc1..r") }, 404, "NotAuthorizedOrNotFound", ""},
-		"platform":      {func(d *core.LaunchInstanceDetails) { d.PlatformConfig = core.IntelVmLaunchInstancePlatformConfig{} }, 400, "InvalidParameter", "platformConfig.type"},
+		"reservation": {func(d *core.LaunchInstanceDetails) {
+			d.CapacityReservationId = common.String("ocid1.capacityreservation.oc1..r")
+		}, 404, "NotAuthorizedOrNotFound", ""},
+		"platform": {func(d *core.LaunchInstanceDetails) { d.PlatformConfig = core.IntelVmLaunchInstancePlatformConfig{} }, 400, "InvalidParameter", "platformConfig.type"},
 		"boot volume": {func(d *core.LaunchInstanceDetails) {
 			d.SourceDetails = core.InstanceSourceViaBootVolumeDetails{BootVolumeId: common.String("ocid1.bootvolume.oc1..b")}
 		}, 501, "MethodNotImplemented", "sourceType"},

@@ -169,7 +169,7 @@ func (s *Server) resource(q *request, i *instance, next *core.Instance, d core.U
 		if value(size) == *s.bootVolumeOf(i).SizeInGBs {
 			size = nil // The present size will do, be it that of a platform image.
 		}
-		if err := checkBootVolume("sourceDetails.bootVolume", size, nil); err != nil {
+		if err := checkBootVolumeSize("sourceDetails", size); err != nil {
 			return err
 		}
 		next.ImageId, next.SourceDetails = image.Id, core.InstanceSourceViaImageDetails{ImageId: image.Id}

@@ -63,8 +63,8 @@ func (s *Server) place(sees viewer, d core.LaunchInstanceDetails) (placed, error
 	if err := checkShapeConfig(p); err != nil {
 		return p, err
 	}
-	size, vpus := askedVolume(p)
-	if err := checkBootVolume("sourceDetails.bootVolume", size, vpus); err != nil {
+	size, _ := askedVolume(p)
+	if err := checkBootVolumeSize("sourceDetails", size); err != nil {
 		return p, err
 	}
 	if err := checkPlatform(d.PlatformConfig, p.shape.PlatformConfigOptions); err != nil {

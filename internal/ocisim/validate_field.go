@@ -38,12 +38,13 @@ var ocidFields = map[string]bool{
 type span struct{ min, max, step float64 }
 
 var spans = map[string]span{
-	"bootVolumeSizeInGBs": {50, 32768, 1}, // Source: InstanceSourceViaImageDetails
-	"bootVolumeVpusPerGB": {10, 120, 10},  // Source: InstanceSourceViaImageDetails
-	"memoryInGBs":         {1, 65536, 0},  // more than any host has
+	"bootVolumeVpusPerGB": {10, 120, 10}, // Source: InstanceSourceViaImageDetails
+	"memoryInGBs":         {1, 65536, 0}, // more than any host has
 	"ocpus":               {1, 65536, 0},
 	"reservedCount":       {0, 10000, 1},
 	"size":                {0, 10000, 1}, // more than any pool gets
+	"sizeInGBs":           {minBootVolumeGB, maxBootVolumeGB, 1},
+	"vpusPerGB":           {10, 120, 10},
 }
 
 // validateField checks the value of one field by its name.
