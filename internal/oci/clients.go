@@ -95,6 +95,7 @@ func (c Config) adjust(base *common.BaseClient) {
 	base.Configuration.CircuitBreaker = nil // It would open under a poller that a busy service throttles.
 	once := common.NoRetryPolicy()
 	base.Configuration.RetryPolicy = &once
+	base.HTTPClient = interruptible{base.HTTPClient}
 	if c.Endpoint != "" {
 		base.Host = c.Endpoint
 	}

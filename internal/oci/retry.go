@@ -21,28 +21,32 @@ type Retry struct {
 	Attempts int
 	First    time.Duration // upper bound of the first pause; it doubles from there
 	Max      time.Duration // upper bound of every pause
+	// Total is the time after which no further attempt begins: one to which no answer comes takes the
+	// SDK's minute. 0 means no limit.
+	Total time.Duration
 }
 
 // DefaultRetry repeats for about a minute and a half at most. Oracle asks for exponential back-off up to
 // 60 s and sends no Retry-After.
-var DefaultRetry = Retry{Attempts: 8, First: time.Second, Max: 60 * time.Second}
-
-// changeTimeout bounds one attempt at a request that changes something. Such a request is not given up
-// half-way when the user interrupts, so that its outcome is known.
-const changeTimeout = 60 * time.Second
+var DefaultRetry = Retry{Attempts: 8, First: time.Second, Max: 60 * time.Second, Total: 3 * time.Minute}
 
 // read sends a request that changes nothing, again where that helps.
 func read[Q, R any](ctx context.Context, c *Clients, send func(context.Context, Q) (R, error), request Q) (R, error) {
-	return repeat(ctx, c.Retry, send, request)
+	return repeat(ctx, c.Retry, func(ctx context.Context, request Q) (R, error) {
+		response, err := send(hidden(ctx), request)
+		if err != nil && ctx.Err() != nil {
+			err = endOf(ctx, err)
+		}
+		return response, err
+	}, request)
 }
 
 // change sends a request that changes something, again where that helps. The context stops it between
-// attempts only. A request that creates must carry a retry token, or a repetition may create twice.
+// attempts only, so that its outcome is known. A request that creates must carry a retry token, or a
+// repetition may create twice.
 func change[Q, R any](ctx context.Context, c *Clients, send func(context.Context, Q) (R, error), request Q) (R, error) {
 	return repeat(ctx, c.Retry, func(ctx context.Context, request Q) (R, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
-		defer cancel()
-		return send(ctx, request)
+		return send(context.WithoutCancel(ctx), request)
 	}, request)
 }
 
@@ -51,9 +55,11 @@ func repeat[Q, R any](ctx context.Context, policy Retry, send func(context.Conte
 	if err := ctx.Err(); err != nil {
 		return none, err
 	}
+	begun := time.Now()
 	for attempt := 1; ; attempt++ {
 		response, err := send(ctx, request)
-		if err == nil || attempt == policy.Attempts || ctx.Err() != nil || !retryable(err) {
+		last := attempt == policy.Attempts || policy.Total > 0 && time.Since(begun) > policy.Total
+		if err == nil || last || ctx.Err() != nil || !retryable(err) {
 			return response, err
 		}
 		if stopped := sleep(ctx, policy.pause(attempt)); stopped != nil {
