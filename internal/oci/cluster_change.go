@@ -29,10 +29,12 @@ func (s *Clusters) Create(ctx context.Context, spec Spec) (*Operation, Cluster, 
 	if err != nil {
 		return nil, Cluster{}, err
 	}
-	c, err := s.createGroup(ctx, spec, configurationID)
+	operation := &Operation{clusters: s}
+	c, err := s.createGroup(operation.accepted.note(ctx), spec, configurationID)
 	if err == nil {
 		c.Launch = spec.Launch
-		return &Operation{clusters: s, cluster: c, step: step{size: c.Size, grows: true}}, c, nil
+		operation.cluster, operation.step = c, step{size: c.Size, grows: true}
+		return operation, c, nil
 	}
 	ctx, cancel := s.Afterwards(ctx)
 	defer cancel()
@@ -43,8 +45,11 @@ func (s *Clusters) Create(ctx context.Context, spec Spec) (*Operation, Cluster, 
 }
 
 // createGroup makes the cluster network or pool. When the answer got lost, the token tells whether there
-// is one.
+// is one; lists may show it a little later.
 func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID string) (Cluster, error) {
+	if ctx.Err() != nil {
+		return Cluster{}, ctx.Err() // Nothing was sent, so that there is nothing to look for.
+	}
 	g := s.group(spec.Interconnect)
 	c, err := g.create(ctx, spec, configurationID)
 	if err == nil {
@@ -58,10 +63,15 @@ func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID s
 	}
 	ctx, cancel := s.Afterwards(ctx)
 	defer cancel()
-	if found, _ := g.find(ctx, spec); found != nil {
-		return *found, nil
+	var found *Cluster
+	unseen := s.Waiter.Until(ctx, func(ctx context.Context) (done bool, err error) {
+		found, err = g.find(ctx, spec)
+		return found != nil, err
+	})
+	if unseen != nil {
+		return Cluster{}, err
 	}
-	return Cluster{}, err
+	return *found, nil
 }
 
 func (i Interconnect) noun() string {
@@ -135,10 +145,13 @@ func (s *Clusters) Update(ctx context.Context, id string, change Change) (*Opera
 	if err != nil {
 		return nil, err
 	}
-	if named, fewer := len(among(members, change.Remove)), current.Size-target.Size; named > 0 && named > fewer {
+	switch named, fewer := len(among(members, change.Remove)), current.Size-target.Size; {
+	case named > 0 && named > fewer:
 		return nil, &RemovalError{Named: named, Fewer: fewer}
-	} else if named > 0 {
+	case named > 0:
 		target.Size = current.Size // until they are gone
+	case current.State == running && fewer == 0 && len(members) == current.CurrentSize:
+		target.Size = current.CurrentSize // OCI has stopped trying. Only another size makes it try again.
 	}
 	if change.ReportUnhealthy {
 		if err := s.reportUnhealthy(ctx, among(members, slices.Concat(change.Remove, change.Replace))); err != nil {
@@ -199,7 +212,7 @@ func (s *Clusters) settle(ctx context.Context, c Cluster) (Cluster, error) {
 	moving := &Operation{clusters: s, cluster: c, step: step{size: c.Size, grows: true}}
 	settled, err := moving.Wait(ctx, nil)
 	var failure *FailureError
-	if errors.As(err, &failure) && settled.State != terminated {
+	if errors.As(err, &failure) && !slices.Contains([]string{stopped, terminating, terminated}, settled.State) {
 		return c, nil
 	}
 	return settled, err

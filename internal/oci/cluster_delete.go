@@ -74,8 +74,12 @@ func (s *Clusters) terminate(ctx context.Context, c Cluster, report func(Progres
 			return false, err
 		}
 	})
-	if err != nil {
-		return last, fmt.Errorf("terminate the %s %s: %w", interconnect.noun(), c.ID, err)
+	switch {
+	case err == nil:
+		return last, nil
+	case sent || last.State == terminating:
+		return last, fmt.Errorf("wait until the %s %s is gone, which OCI goes on with; last seen it was %s with %d nodes: %w",
+			interconnect.noun(), c.ID, last.State, last.CurrentSize, err)
 	}
-	return last, nil
+	return last, fmt.Errorf("terminate the %s %s: %w", interconnect.noun(), c.ID, err)
 }

@@ -166,48 +166,6 @@ func expectNodes(t *testing.T, s *oci.Clusters, c oci.Cluster, count int) {
 	}
 }
 
-func TestCapacityFailureSaysWhy(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		interconnect oci.Interconnect
-		shortage     ocisim.Shortage
-		text         string
-		ended        bool
-	}{
-		"reservation of a cluster network":  {oci.ClusterNetwork, ocisim.ShortageWaits, "Insufficient capacity for cluster network", true},
-		"pool that waits for hosts":         {oci.NoInterconnect, ocisim.ShortageWaits, "Out of host capacity.", false},
-		"pool that runs with what it got":   {oci.NoInterconnect, ocisim.ShortageRunsShort, "Out of host capacity.", false},
-		"pool that is terminated by itself": {oci.NoInterconnect, ocisim.ShortageTerminates, "Out of host capacity.", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			region := acctest.StartRegion(t, func(c *ocisim.Config) {
-				c.Capacity = map[string]int{acctest.Shape: 1}
-				c.Shortage = test.shortage
-			})
-			s := clusters(t, region, nil)
-			want := spec(2)
-			want.Interconnect = test.interconnect
-			operation, _, err := s.Create(t.Context(), want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			last, err := operation.Wait(t.Context(), nil)
-			var failure *oci.FailureError
-			if !errors.As(err, &failure) {
-				t.Fatalf("error is %v", err)
-			}
-			if failure.Ended() != test.ended || oci.KindOf(err) != oci.Capacity || !strings.Contains(err.Error(), test.text) {
-				t.Errorf("ended: %v; %v", failure.Ended(), err)
-			}
-			if err := s.Delete(t.Context(), last, nil); err != nil {
-				t.Fatal(err)
-			}
-			expectNothing(t, region)
-		})
-	}
-}
-
 // A cluster that cannot get all its nodes can still be made as small as it is.
 func TestShrinkWhatCannotGrow(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
@@ -54,6 +55,9 @@ func KindOf(err error) Kind {
 		return Conflict
 	}
 	if service, ok := serviceError(err); ok {
+		if isPage(service) && service.GetHTTPStatusCode() < http.StatusInternalServerError {
+			return Unreachable // It says nothing about what was asked for, not even with a 404.
+		}
 		return kindOfAnswer(service.GetHTTPStatusCode(), service.GetCode(), service.GetMessage())
 	}
 	var request *url.Error // One that ran out of time got no answer; the operation as a whole may go on.
@@ -111,6 +115,26 @@ func kindOfText(code, message string) Kind {
 	return Other
 }
 
+// isPage says that an answer is not OCI's JSON, but most likely the page of a proxy or gateway before it.
+func isPage(service common.ServiceError) bool { return service.GetCode() == "BadErrorResponse" }
+
+// pageText makes one short line of the SDK's message about such an answer, which holds the whole page.
+func pageText(message string) string {
+	_, body, found := strings.Cut(message, "With response body ")
+	if !found {
+		return message
+	}
+	const most = 200 // characters
+	words := strings.Fields(markup.ReplaceAllString(body, " "))
+	text := []rune(strings.Join(words, " "))
+	if len(text) > most {
+		text = append(text[:most], '…')
+	}
+	return fmt.Sprintf("not OCI's JSON, but most likely the page of a proxy or gateway on the way there: %q", string(text))
+}
+
+var markup = regexp.MustCompile(`(?is)<(script|style)\b.*?</(script|style)>|<[^>]*>`)
+
 // Problem is an error made ready for a person. Empty fields are unknown.
 type Problem struct {
 	Kind Kind
@@ -140,6 +164,9 @@ func Explain(err error) Problem {
 	}
 	p.Status, p.Code = service.GetHTTPStatusCode(), service.GetCode()
 	p.Message, p.RequestID = service.GetMessage(), service.GetOpcRequestID()
+	if isPage(service) {
+		p.Message = pageText(p.Message)
+	}
 	var rich common.ServiceErrorRichInfo
 	if errors.As(err, &rich) {
 		p.Operation = rich.GetOperationName()

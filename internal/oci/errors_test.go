@@ -41,6 +41,7 @@ func TestKindOf(t *testing.T) {
 		"another 500":                {answer{status: 500, code: "InternalError", text: "Internal error"}, Unavailable, true},
 		"unavailable":                {refused(503, "ServiceUnavailable"), Unavailable, true},
 		"HTML from a proxy":          {refused(502, "BadErrorResponse"), Unavailable, true},
+		"HTML that says 404":         {refused(404, "BadErrorResponse"), Unreachable, false},
 		"not implemented":            {refused(501, "MethodNotImplemented"), Unavailable, false},
 		"limit":                      {refused(400, "LimitExceeded"), Limit, false},
 		"quota":                      {refused(400, "QuotaExceeded"), Limit, false},
@@ -101,5 +102,15 @@ func TestFailureGivesTheWorkRequestsOwnText(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
+	}
+}
+
+func TestPageOfAProxyIsShort(t *testing.T) {
+	t.Parallel()
+	page := "<html><head><style>p { color: red }</style><title>403 Forbidden</title></head>\n<body><p>Ask " + strings.Repeat("the administrator ", 100) + "</body></html>"
+	text := Explain(answer{status: 403, code: "BadErrorResponse", text: "Failed to parse json from response body due to: x. With response body " + page + "."}.wrapped()).String()
+	if !strings.Contains(text, "OCI answered 403 BadErrorResponse: not OCI's JSON") || !strings.Contains(text, "403 Forbidden Ask the administrator") ||
+		strings.Contains(text, "color") || len(text) > 700 || !strings.Contains(text, "proxy settings") {
+		t.Errorf("%d bytes:\n%s", len(text), text)
 	}
 }

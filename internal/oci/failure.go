@@ -18,6 +18,10 @@ type FailureError struct {
 	WorkRequests []WorkRequest
 	// Refusals are the reasons why single nodes are missing.
 	Refusals []Refusal
+	// Accepted is the last change that OCI has accepted before.
+	Accepted Accepted
+	// sought says that the reasons were looked for.
+	sought bool
 }
 
 // Ended says that OCI itself has terminated the cluster.
@@ -33,8 +37,15 @@ func (e *FailureError) Error() string {
 	for _, r := range e.Refusals {
 		text.WriteString("\n\n" + r.String())
 	}
-	if len(e.WorkRequests)+len(e.Refusals) == 0 {
+	if e.sought && len(e.WorkRequests)+len(e.Refusals) == 0 {
 		text.WriteString("\n\nNo work request says why.")
+	}
+	if e.Accepted.RequestID != "" {
+		text.WriteString("\n\nThe last change that OCI has accepted has the request ID " + e.Accepted.RequestID)
+		if e.Accepted.WorkRequestID != "" {
+			text.WriteString(" and the work request " + e.Accepted.WorkRequestID)
+		}
+		text.WriteString(".")
 	}
 	return text.String()
 }
@@ -55,7 +66,7 @@ func (e *FailureError) kind() Kind {
 
 // failure gathers the reasons. That they cannot be read must not hide that the operation failed.
 func (o *Operation) failure(ctx context.Context, now Cluster, what string) error {
-	failure := &FailureError{What: what, Cluster: now}
+	failure := &FailureError{What: what, Cluster: now, Accepted: o.accepted, sought: true}
 	requests, err := o.clusters.workRequests(ctx, now, o.step.earlier)
 	refusals, nodesErr := o.refusals(ctx)
 	failure.Refusals = refusals
@@ -63,7 +74,7 @@ func (o *Operation) failure(ctx context.Context, now Cluster, what string) error
 		failure.What += fmt.Sprintf("\n\nWhy cannot be said: %v", err)
 	}
 	for _, w := range requests {
-		if w.failed() {
+		if w.failed() || w.kind() != Other {
 			failure.WorkRequests = append(failure.WorkRequests, w)
 		}
 	}

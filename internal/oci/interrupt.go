@@ -24,7 +24,7 @@ type interruptible struct{ next common.HTTPRequestDispatcher }
 
 func (d interruptible) Do(r *http.Request) (*http.Response, error) {
 	if ctx, ok := r.Context().Value(callContext{}).(context.Context); ok {
-		r = r.WithContext(ctx)
+		r = r.WithContext(ctx) //nolint:contextcheck // The call's own, which the SDK has only carried.
 	}
 	return d.next.Do(r)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,7 @@ type Operation struct {
 	singles  singles
 	// obsolete configurations go when nothing uses them any more.
 	obsolete []string
+	accepted Accepted
 }
 
 // step is what OCI has been asked for and is to be waited for, before anything else is asked for.
@@ -185,12 +187,12 @@ func (o *Operation) verdict(ctx context.Context, seen Progress, members []Node, 
 	case now.State == terminating && late:
 		return o.failure(ctx, now, fmt.Sprintf("The %s is being terminated by OCI or by somebody else.", name))
 	case now.State == stopped && late:
-		return o.failure(ctx, now, fmt.Sprintf("The %s is stopped. Start its instance pool, then apply again.", name))
+		return &FailureError{Cluster: now, What: fmt.Sprintf("The %s is stopped. Start it, or its nodes, then apply again.", name)}
 	case o.fellShort(now), !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
-		return o.failure(ctx, now, fmt.Sprintf("The %s has %d of %d nodes, and OCI launches no more.", name, now.CurrentSize, o.step.size))
+		return o.failure(ctx, now, fmt.Sprintf("The %s has %d of %d nodes, and OCI launches no more.", name, now.CurrentSize, o.step.size)+o.idleNodes(ctx, now))
 	case idle && !o.asked(now):
-		return o.failure(ctx, now, fmt.Sprintf("Somebody else has changed the %s meanwhile: its size is %d, not %d, or it has another instance configuration. "+
-			"Apply again to have it as configured.", name, now.Size, o.step.size))
+		return &FailureError{Cluster: now, Accepted: o.accepted, What: fmt.Sprintf("Somebody else has changed the %s meanwhile: "+
+			"its size is %d, not %d, or it has another instance configuration. Apply again to have it as configured.", name, now.Size, o.step.size)}
 	case idle && len(among(members, o.step.leaving)) > 0:
 		if o.step.refused != nil {
 			return o.step.refused
@@ -198,4 +200,19 @@ func (o *Operation) verdict(ctx context.Context, seen Progress, members []Node, 
 		return o.failure(ctx, now, fmt.Sprintf("OCI has not taken the node %s out of the %s.", among(members, o.step.leaving)[0].ID, name))
 	}
 	return nil
+}
+
+// idleNodes tells of nodes that are there but do not run, which may be all that is wrong.
+func (o *Operation) idleNodes(ctx context.Context, now Cluster) string {
+	members, err := o.clusters.members(ctx, now)
+	if err != nil {
+		return ""
+	}
+	var text strings.Builder
+	for _, m := range members {
+		if m.State != running {
+			fmt.Fprintf(&text, "\nThe node %s (%s) is %s.", m.DisplayName, m.ID, m.State)
+		}
+	}
+	return text.String()
 }

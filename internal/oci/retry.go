@@ -45,9 +45,13 @@ func read[Q, R any](ctx context.Context, c *Clients, send func(context.Context, 
 // attempts only, so that its outcome is known. A request that creates must carry a retry token, or a
 // repetition may create twice.
 func change[Q, R any](ctx context.Context, c *Clients, send func(context.Context, Q) (R, error), request Q) (R, error) {
-	return repeat(ctx, c.Retry, func(ctx context.Context, request Q) (R, error) {
+	response, err := repeat(ctx, c.Retry, func(ctx context.Context, request Q) (R, error) {
 		return send(context.WithoutCancel(ctx), request)
 	}, request)
+	if err == nil {
+		accepted(ctx, response)
+	}
+	return response, err
 }
 
 func repeat[Q, R any](ctx context.Context, policy Retry, send func(context.Context, Q) (R, error), request Q) (R, error) {

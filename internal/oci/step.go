@@ -60,7 +60,7 @@ func (o *Operation) configure(ctx context.Context, current, target Cluster) erro
 		target.DefinedTags = nil // To repeat tags that others have set may not be allowed to this user.
 	}
 	renewed := id != current.ConfigurationID
-	if err := s.send(ctx, target); err != nil {
+	if err := s.send(o.accepted.note(ctx), target); err != nil {
 		err = fmt.Errorf("change the %s: %w", target.Interconnect.noun(), err)
 		if renewed {
 			ctx, cancel := s.Afterwards(ctx)
@@ -97,7 +97,7 @@ func (o *Operation) release(ctx context.Context, now Cluster, nodes []Node, repl
 	}
 	o.step.grows = replace
 	for _, node := range nodes[:min(len(nodes), maxReleases)] {
-		err := o.clusters.release(ctx, now, node.ID, replace, len(o.step.leaving) == 0)
+		err := o.clusters.release(o.accepted.note(ctx), now, node.ID, replace, len(o.step.leaving) == 0)
 		switch {
 		case busy(err) && len(o.step.leaving) > 0:
 			return nil

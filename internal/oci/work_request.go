@@ -17,7 +17,7 @@ type WorkRequest struct {
 	ID, Operation, Status string
 	PercentComplete       float32
 	Errors                []WorkRequestError
-	// Logs are read only when the work request failed: some operations give the reason nowhere else.
+	// Logs are read unless the work request succeeded: some operations give the reason nowhere else.
 	Logs []string
 }
 
@@ -66,8 +66,7 @@ func (w WorkRequest) String() string {
 }
 
 // workRequests gives what OCI did for a cluster, by its OCID and by its pool's, without the earlier ones;
-// errors with each that is unfinished or failed, logs with each that failed. Finished ones that
-// succeeded cost no further call.
+// with errors and logs of each that is unfinished or failed. Those that succeeded cost no further call.
 func (s *Clusters) workRequests(ctx context.Context, c Cluster, earlier map[string]bool) ([]WorkRequest, error) {
 	var all []WorkRequest
 	for _, resource := range c.accounts() {
@@ -166,9 +165,6 @@ func (s *Clusters) fillWorkRequest(ctx context.Context, w *WorkRequest) error {
 	}
 	for _, e := range errs.Items {
 		w.Errors = append(w.Errors, WorkRequestError{Code: value(e.Code), Message: value(e.Message)})
-	}
-	if !w.failed() {
-		return nil
 	}
 	logs, err := read(ctx, s.Clients, s.WorkRequest.ListWorkRequestLogs, workrequests.ListWorkRequestLogsRequest{WorkRequestId: &w.ID})
 	if err != nil {

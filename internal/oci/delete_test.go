@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package oci_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oracle/oci-go-sdk/v65/common"
+	"github.com/oracle/oci-go-sdk/v65/core"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
+)
+
+// A deletion that was interrupted, or that somebody else began, is followed to its end.
+func TestDeletionIsFollowed(t *testing.T) {
+	t.Parallel()
+	for _, interconnect := range interconnects {
+		t.Run(string(interconnect), func(t *testing.T) {
+			t.Parallel()
+			region := acctest.StartRegion(t, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			s := clusters(t, region, func(next common.HTTPRequestDispatcher) common.HTTPRequestDispatcher {
+				return dispatch(func(r *http.Request) (*http.Response, error) {
+					response, err := next.Do(r)
+					if r.Method == http.MethodDelete {
+						cancel()
+					}
+					return response, err
+				})
+			})
+			want := spec(3)
+			want.Interconnect = interconnect
+			c := create(t, s, want)
+			err := s.Delete(ctx, c, nil)
+			single := interconnect == oci.ComputeCluster // which is deleted once its nodes are gone
+			if oci.KindOf(err) != oci.Interrupted || !single && !strings.Contains(err.Error(), "OCI goes on with") {
+				t.Errorf("error is %v", err)
+			}
+			if err := s.Delete(t.Context(), c, nil); err != nil {
+				t.Fatal(err)
+			}
+			expectNothing(t, region)
+		})
+	}
+}
+
+func TestDeletionThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, nil)
+	s := clusters(t, region, nil)
+	c := create(t, s, spec(1))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	if err := s.Delete(ctx, c, nil); oci.KindOf(err) != oci.TimedOut || !strings.Contains(oci.Explain(err).String(), "timeouts attribute") {
+		t.Errorf("error is %v", err)
+	}
+	if err := s.Delete(t.Context(), c, nil); err != nil {
+		t.Fatal(err)
+	}
+	expectNothing(t, region)
+}
+
+// stop stops the pool of a cluster, or its single nodes, and waits until it is seen.
+func stop(t *testing.T, s *oci.Clusters, c oci.Cluster) {
+	t.Helper()
+	var err error
+	if c.PoolID != "" {
+		_, err = s.ComputeManagement.StopInstancePool(t.Context(), core.StopInstancePoolRequest{InstancePoolId: &c.PoolID})
+	}
+	if c.PoolID == "" {
+		for _, id := range ids(t, s, c) {
+			_, err = s.Compute.InstanceAction(t.Context(), core.InstanceActionRequest{InstanceId: &id, Action: core.InstanceActionActionStop})
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	acctest.Eventually(t, "the cluster is stopped", func() bool {
+		now, err := s.Get(t.Context(), c.ID)
+		return err == nil && now.State == "STOPPED"
+	})
+}
+
+// A stopped cluster cannot be changed, and says so; it can be deleted.
+func TestStoppedCluster(t *testing.T) {
+	t.Parallel()
+	for _, interconnect := range interconnects {
+		t.Run(string(interconnect), func(t *testing.T) {
+			t.Parallel()
+			region := acctest.StartRegion(t, nil)
+			s := clusters(t, region, nil)
+			want := spec(2)
+			want.Interconnect = interconnect
+			c := create(t, s, want)
+			stop(t, s, c)
+			want.Size = 3
+			operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: want})
+			if err == nil { // Single nodes are launched beside the stopped ones.
+				_, err = operation.Wait(t.Context(), nil)
+			}
+			expectFailure(t, err, oci.Other, "is stopped. Start")
+			if err := s.Delete(t.Context(), c, nil); err != nil {
+				t.Fatal(err)
+			}
+			expectNothing(t, region)
+		})
+	}
+}
+
+// Somebody makes the cluster smaller while it is waited for.
+func TestChangeBySomebodyElse(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, nil)
+	s := clusters(t, region, nil)
+	c := create(t, s, spec(2))
+	operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: spec(3)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, s, c, oci.Change{Want: spec(1)})
+	_, err = operation.Wait(t.Context(), nil)
+	expectFailure(t, err, oci.Other, "its size is 1, not 3")
+}
+
+// A node that somebody has stopped is named.
+func TestStoppedNode(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, nil)
+	s := clusters(t, region, nil)
+	c := create(t, s, spec(2))
+	id := ids(t, s, c)[1]
+	if _, err := s.Compute.InstanceAction(t.Context(), core.InstanceActionRequest{InstanceId: &id, Action: core.InstanceActionActionStop}); err != nil {
+		t.Fatal(err)
+	}
+	acctest.Eventually(t, "the node is stopped", func() bool {
+		nodes, err := s.Nodes(t.Context(), c)
+		return err == nil && nodes[1].State == "STOPPED"
+	})
+	operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: spec(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = operation.Wait(t.Context(), nil)
+	expectFailure(t, err, oci.Other, id+") is STOPPED")
+}
+
+// A place that somebody has made vacant is filled again.
+func TestVacancyIsFilled(t *testing.T) {
+	t.Parallel()
+	for _, interconnect := range interconnects {
+		t.Run(string(interconnect), func(t *testing.T) {
+			t.Parallel()
+			region := acctest.StartRegion(t, func(c *ocisim.Config) { c.KeepVacancies = true })
+			s := clusters(t, region, nil)
+			want := spec(3)
+			want.Interconnect = interconnect
+			c := create(t, s, want)
+			id := ids(t, s, c)[1]
+			if _, err := s.Compute.TerminateInstance(t.Context(), core.TerminateInstanceRequest{InstanceId: &id}); err != nil {
+				t.Fatal(err)
+			}
+			acctest.Eventually(t, "the node is gone", func() bool { return len(region.Instances()) == 2 })
+			expectNodes(t, s, update(t, s, c, oci.Change{Want: want}), 3)
+		})
+	}
+}
