@@ -58,6 +58,7 @@ below it. Counts such as "times" begin anew.
   limits: {BM.GPU4.8: 16}        LimitExceeded above so many instances
   quotas: {BM.GPU4.8: 8}         QuotaExceeded above so many in a compartment
   tag_defaults: {Oracle-Tags: {CreatedBy: jo, CreatedOn: "${oci.datetime}"}}
+  tag_namespaces: {Operations: [team]}
   stale_reads: {after_create: 3, after_change: 2}
   nodes:                         boot-fails, no-ssh, cloud-init-fails
     - {name: "inst-*", skip: 1, times: 1, effect: no-ssh}

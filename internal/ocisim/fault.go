@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -130,13 +131,15 @@ func (f *Fault) checkOperation() error {
 	return fmt.Errorf("operation: no operation of the region is %q", f.Operation)
 }
 
-func effectNames() string {
-	names := slices.Clone(others)
-	for e := range answers {
-		names = append(names, e)
-	}
+// Effects gives the names of all effects on requests and on nodes, sorted.
+func Effects() []string {
+	names := slices.Concat(toStrings(others), toStrings(nodeEffects), toStrings(slices.Collect(maps.Keys(answers))))
 	slices.Sort(names)
-	return strings.Join(toStrings(names), ", ")
+	return names
+}
+
+func effectNames() string {
+	return strings.Join(slices.DeleteFunc(Effects(), func(name string) bool { return slices.Contains(nodeEffects, NodeEffect(name)) }), ", ")
 }
 
 func toStrings[T ~string](values []T) []string {
