@@ -12,8 +12,10 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -217,6 +219,40 @@ func (r *Running) Kill() {
 	r.t.Helper()
 	if err := r.command.Process.Kill(); err != nil {
 		r.t.Fatalf("kill terraform: %v", err)
+	}
+}
+
+// KillProvider ends the providers that Terraform runs at this moment, if any, without warning.
+func (r *Running) KillProvider() {
+	r.t.Helper()
+	for _, task := range glob(r.t, fmt.Sprintf("/proc/%d/task/*/children", r.command.Process.Pid)) {
+		children, err := os.ReadFile(task)
+		if err != nil {
+			continue // The thread has ended.
+		}
+		for pid := range strings.FieldsSeq(string(children)) {
+			kill(r.t, pid)
+		}
+	}
+}
+
+func glob(t testing.TB, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func kill(t testing.TB, pid string) {
+	t.Helper()
+	number, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(number, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatalf("kill the provider: %v", err)
 	}
 }
 

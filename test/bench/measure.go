@@ -33,7 +33,7 @@ func (o options) refreshes(ctx context.Context, counts []int) error {
 func (o options) refresh(ctx context.Context, nodes int, beside bool) ([]string, error) {
 	region, clusters, c, err := startCluster(ctx, nodes)
 	if region != nil {
-		defer func() { _ = region.Close() }()
+		defer func() { _ = region.Close() }() //nolint:contextcheck // it is closed whatever became of the context
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (o options) commands(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = region.Close() }()
+	defer func() { _ = region.Close() }() //nolint:contextcheck // it is closed whatever became of the context
 	ours, err := newProject(oursSource, o.ours, region.ProviderHCL()+clusterHCL(2))
 	if err != nil {
 		return err
