@@ -41,12 +41,14 @@ func (r *gpuClusterResource) ModifyPlan(ctx context.Context, req resource.Modify
 	}
 	plan.planInterconnect(&config, state, &resp.Diagnostics)
 	r.planImage(ctx, &plan, state, &resp.Diagnostics)
-	if state != nil {
+	if state != nil && !state.isGone() {
 		resp.RequiresReplace = plan.replacing(state)
 	}
 	switch {
 	case state == nil:
 		plan.planCreate()
+	case state.isGone():
+		plan.planAnew(&config)
 	case len(resp.RequiresReplace) > 0:
 		warnOfLoss(&resp.Diagnostics, "replaces", state)
 	default:

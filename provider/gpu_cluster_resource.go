@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
@@ -50,50 +53,60 @@ func (r *gpuClusterResource) clusters(diags *diag.Diagnostics) *oci.Clusters {
 	return clusters
 }
 
-// Create records the cluster as soon as OCI has accepted it, and again when it is complete. Whatever ends
-// the wait before that leaves a full record without taint, so that the next apply carries on: unless OCI
-// itself gave up.
 func (r *gpuClusterResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m gpuClusterModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
 	timeout, diags := m.Timeouts.Create(ctx, defaultTimeout(m.Size.ValueInt64()))
 	resp.Diagnostics.Append(diags...)
-	clusters := r.clusters(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	r.create(ctx, &m, timeout, &resp.State, &resp.Diagnostics)
+	if m.isGone() {
+		resp.State.RemoveResource(ctx)
+	}
+}
+
+// create makes the cluster, and records it as soon as OCI has accepted it, and again when it is complete.
+// Whatever ends the wait before that leaves a full record without taint, so that the next apply carries on:
+// unless OCI itself gave up.
+func (r *gpuClusterResource) create(ctx context.Context, m *gpuClusterModel, timeout time.Duration, state *tfsdk.State, diags *diag.Diagnostics) {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	m.addImageError(&resp.Diagnostics, m.resolveImage(waiting, clusters, nil))
-	if resp.Diagnostics.HasError() {
+	clusters := r.clusters(diags)
+	if diags.HasError() {
 		return
 	}
-
+	m.addImageError(diags, m.resolveImage(waiting, clusters, nil))
+	if diags.HasError() {
+		return
+	}
 	operation, c, err := clusters.Create(waiting, m.toAPI())
 	if c.ConfigurationID != "" {
-		accepted := m.reached(ctx, c, noMembers)
-		resp.Diagnostics.Append(resp.State.Set(ctx, accepted)...)
+		diags.Append(state.Set(ctx, m.reached(ctx, c, noMembers))...)
 	}
 	if err != nil {
-		addCreateError(&resp.Diagnostics, m.DisplayName.ValueString(), err)
+		addCreateError(diags, m.DisplayName.ValueString(), err)
 		return
 	}
 	tflog.Info(ctx, "OCI has accepted the cluster", map[string]any{"id": c.ID, "size": c.Size})
 
 	c, err = m.finish(waiting, operation, noMembers)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	diags.Append(state.Set(ctx, m)...)
 	var failure *oci.FailureError
 	switch {
 	case err == nil:
 	case errors.As(err, &failure):
 		outcome := m.keptTainted()
-		if failure.Ended() && removeLeftovers(ctx, clusters, c, &resp.Diagnostics) {
-			resp.State.RemoveResource(ctx)
+		if failure.Ended() && removeLeftovers(ctx, clusters, c, diags) {
+			m.forget()
+			m.InstanceConfigurationID = types.StringNull()
+			diags.Append(state.Set(ctx, m)...)
 			outcome = "Nothing is left of it: the next apply creates it anew."
 		}
-		resp.Diagnostics.AddError(unableTo("create", gpuCluster, m.DisplayName.ValueString()), explain(err)+"\n\n"+outcome)
+		diags.AddError(unableTo("create", gpuCluster, m.DisplayName.ValueString()), explain(err)+"\n\n"+outcome)
 	default:
-		resp.Diagnostics.AddWarning(fmt.Sprintf("GPU cluster %q is not complete yet", m.DisplayName.ValueString()), unfinished(waiting, &m, timeout, err))
+		diags.AddWarning(fmt.Sprintf("GPU cluster %q is not complete yet", m.DisplayName.ValueString()), unfinished(waiting, m, timeout, err))
 	}
 }
 
@@ -128,7 +141,7 @@ func removeLeftovers(ctx context.Context, clusters *oci.Clusters, c oci.Cluster,
 func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var m gpuClusterModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() || m.ID.IsNull() { // Without an ID, only a configuration is left to delete.
+	if resp.Diagnostics.HasError() || m.isGone() {
 		return
 	}
 	clusters := r.clusters(&resp.Diagnostics)
@@ -137,10 +150,7 @@ func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest,
 	}
 	c, err := clusters.Get(ctx, m.ID.ValueString())
 	if errors.Is(err, oci.ErrGone) {
-		resp.Diagnostics.AddWarning(fmt.Sprintf("GPU cluster %q is gone", nameOf(&m)),
-			fmt.Sprintf("OCI does not show %s any more: it was deleted outside of this configuration, or this user may no longer see it. "+
-				"It is taken out of the state, and the next apply creates a new one.\n\n%s", m.ID.ValueString(), account(err)))
-		resp.State.RemoveResource(ctx)
+		resp.Diagnostics.Append(m.gone(ctx, clusters, err, &resp.State)...)
 		return
 	}
 	if err != nil {
@@ -176,6 +186,12 @@ func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequ
 	resp.Diagnostics.Append(diags...)
 	clusters := r.clusters(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	if state.isGone() {
+		if removeLeftovers(ctx, clusters, state.recorded(), &resp.Diagnostics) {
+			r.create(ctx, &m, timeout, &resp.State, &resp.Diagnostics)
+		}
 		return
 	}
 	waiting, cancel := context.WithTimeout(ctx, timeout)
@@ -227,12 +243,17 @@ func (r *gpuClusterResource) Delete(ctx context.Context, req resource.DeleteRequ
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := clusters.Delete(ctx, oci.Cluster{
-		ID:              m.ID.ValueString(),
-		ConfigurationID: m.InstanceConfigurationID.ValueString(),
-		Spec:            oci.Spec{CompartmentID: m.CompartmentID.ValueString()},
-	}, logProgress(ctx))
+	err := clusters.Delete(ctx, m.recorded(), logProgress(ctx))
 	if err != nil {
 		addClusterError(&resp.Diagnostics, "delete", m.DisplayName.ValueString(), err)
+	}
+}
+
+// recorded is what the state says of a cluster, as far as its deletion needs it.
+func (m *gpuClusterModel) recorded() oci.Cluster {
+	return oci.Cluster{
+		ID:              m.ID.ValueString(),
+		ConfigurationID: m.InstanceConfigurationID.ValueString(),
+		Spec:            oci.Spec{CompartmentID: m.CompartmentID.ValueString(), DisplayName: m.DisplayName.ValueString()},
 	}
 }

@@ -19,6 +19,13 @@ func (s *Clusters) Delete(ctx context.Context, c Cluster, report func(Progress))
 	}
 	obsolete := []string{c.ConfigurationID, last.ConfigurationID}
 	last.CompartmentID, last.ConfigurationID = c.CompartmentID, ""
+	if last.Token == "" && c.ConfigurationID != "" { // The cluster itself is not shown any more.
+		if configuration, err := s.configuration(ctx, c.ConfigurationID); err != nil {
+			return err
+		} else if configuration != nil {
+			last.Token = configuration.FreeformTags[MarkerTag]
+		}
+	}
 	return s.removeConfigurations(ctx, last, obsolete)
 }
 

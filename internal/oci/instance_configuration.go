@@ -143,6 +143,25 @@ func launchOf(details *core.InstanceConfigurationLaunchInstanceDetails) Launch {
 	return launch
 }
 
+// HasConfiguration says whether an instance configuration still exists.
+func (s *Clusters) HasConfiguration(ctx context.Context, id string) (bool, error) {
+	c, err := s.configuration(ctx, id)
+	return c != nil, err
+}
+
+// configuration reads an instance configuration; nil when there is none of that OCID.
+func (s *Clusters) configuration(ctx context.Context, id string) (*core.InstanceConfiguration, error) {
+	response, err := read(ctx, s.Clients, s.ComputeManagement.GetInstanceConfiguration,
+		core.GetInstanceConfigurationRequest{InstanceConfigurationId: &id})
+	if KindOf(err) == NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read instance configuration %s: %w", id, err)
+	}
+	return &response.InstanceConfiguration, nil
+}
+
 // deleteConfiguration removes a configuration. OCI refuses while it still counts a pool that uses it,
 // for a moment longer than there is one.
 func (s *Clusters) deleteConfiguration(ctx context.Context, id string) error {

@@ -44,15 +44,11 @@ func stale(nodes []Node) []Node {
 // detailsOf gives the launch details of a configuration; nil where somebody deleted it, or made it from
 // options that have no one launch.
 func (s *Clusters) detailsOf(ctx context.Context, configurationID string) (*core.InstanceConfigurationLaunchInstanceDetails, error) {
-	response, err := read(ctx, s.Clients, s.ComputeManagement.GetInstanceConfiguration,
-		core.GetInstanceConfigurationRequest{InstanceConfigurationId: &configurationID})
-	if KindOf(err) == NotFound {
-		return nil, nil
+	configuration, err := s.configuration(ctx, configurationID)
+	if configuration == nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read instance configuration %s: %w", configurationID, err)
-	}
-	instance, ok := response.InstanceDetails.(core.ComputeInstanceDetails)
+	instance, ok := configuration.InstanceDetails.(core.ComputeInstanceDetails)
 	if !ok {
 		return nil, nil
 	}
