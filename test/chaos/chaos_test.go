@@ -80,7 +80,7 @@ func TestKill(t *testing.T) {
 			for n := range *moments {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, o.name, n), func(t *testing.T) {
 					t.Parallel()
-					random := rand.New(rand.NewPCG(*seed, uint64(n))) //nolint:gosec // repeatable, not secret
+					random := rand.New(rand.NewPCG(*seed, uint64(n)))
 					survive(t, o, kill, time.Duration(random.Int64N(int64(longest))))
 				})
 			}
