@@ -56,7 +56,7 @@ func scrub(text string) string {
 		{`\b[0-9A-Fa-f]{32}\b`, `…`},
 		{`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`, `<token>`},
 		{`\b20\d\d-\d\d-\d\dT[\d:]+Z`, `<time>`},
-		{`127\.0\.0\.1:\d+`, `127.0.0.1:…`},
+		{`\b(127\.0\.0\.1|203\.0\.113\.1):\d+`, `$1:…`},
 		{`inst-[a-z0-9]{5}-`, `inst-…-`},
 		{`\btrain-\d+\b`, `train-…`},
 		{`(?m) on main\.tf line \d+`, ` on main.tf line …`},

@@ -10,13 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/compare"
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
-	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/oracle/oci-go-sdk/v65/core"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
@@ -48,133 +41,112 @@ func clusterHCL(region *acctest.Region, more ...string) string {
 	return text.String() + "}\n"
 }
 
-// noPlan expects that a configuration leaves nothing to do.
-func noPlan(hcl string) resource.TestStep {
-	return resource.TestStep{Config: hcl, PlanOnly: true}
-}
-
-func valueOf(name string, check knownvalue.Check) statecheck.StateCheck {
-	return statecheck.ExpectKnownValue(clusterAddress, tfjsonpath.New(name), check)
-}
-
-func action(a plancheck.ResourceActionType) resource.ConfigPlanChecks {
-	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(clusterAddress, a)}}
-}
-
-// check runs the steps, and expects that nothing is left in the region after the destruction.
-func check(t *testing.T, region *acctest.Region, steps ...resource.TestStep) {
-	t.Helper()
-	resource.ParallelTest(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories,
-		Steps:                    steps,
-		CheckDestroy:             func(*terraform.State) error { return nothingLeft(region) },
-	})
-}
-
 func nothingLeft(region *acctest.Region) error {
-	if s := region.Stats(); s.InstanceConfigurations+s.ClusterNetworks+s.InstancePools+s.Instances != 0 {
+	if s := region.Stats(); s.InstanceConfigurations+s.ClusterNetworks+s.ComputeClusters+s.InstancePools+s.Instances != 0 {
 		return fmt.Errorf("left over: %+v", s)
 	}
 	return nil
 }
 
-func TestAccGPUCluster_createAndImport(t *testing.T) {
-	for name, interconnect := range map[string]string{"cluster network": `null`, "instance pool": `"none"`} {
+func TestAccGPUCluster_create(t *testing.T) {
+	for name, interconnect := range interconnects {
 		t.Run(name, func(t *testing.T) {
-			region := acctest.StartRegion(t, nil)
-			hcl := clusterHCL(region, "interconnect = "+interconnect, `freeform_tags = { team = "research" }`,
-				`metadata = { role = "gpu" }`, "boot_volume_size_in_gbs = 250", "boot_volume_vpus_per_gb = 20")
-			check(t, region,
-				resource.TestStep{
-					Config:           hcl,
-					ConfigPlanChecks: action(plancheck.ResourceActionCreate),
-					ConfigStateChecks: []statecheck.StateCheck{
-						valueOf("state", knownvalue.StringExact("RUNNING")),
-						valueOf("current_size", knownvalue.Int64Exact(2)),
-						valueOf("time_created", knownvalue.StringRegexp(regexp.MustCompile(`^20\d\d-.*Z$`))),
-						valueOf("nodes", knownvalue.ListPartial(map[int]knownvalue.Check{0: knownvalue.ObjectExact(map[string]knownvalue.Check{
-							"id":           knownvalue.StringRegexp(regexp.MustCompile(`^ocid1\.instance\.`)),
-							"display_name": knownvalue.StringRegexp(regexp.MustCompile(`^inst-.{5}-train$`)),
-							"hostname":     knownvalue.StringRegexp(regexp.MustCompile(`^inst-.{5}-train$`)),
-							"private_ip":   knownvalue.StringRegexp(regexp.MustCompile(`^10\.0\.`)),
-							"fault_domain": knownvalue.StringRegexp(regexp.MustCompile(`^FAULT-DOMAIN-`)),
-							"state":        knownvalue.StringExact("RUNNING"),
-							"time_created": knownvalue.StringRegexp(regexp.MustCompile(`^20\d\d-.*Z$`)),
-						})})),
-						valueOf("nodes", knownvalue.ListSizeExact(2)),
-					},
-				},
-				noPlan(hcl),
-				resource.TestStep{ResourceName: clusterAddress, ImportState: true, ImportStateVerify: true},
-			)
+			s := newScene(t, ocisim.Scenario{}, interconnect)
+			t.Parallel()
+			s.Apply()
+			s.ExpectNoChanges()
+			values := s.State(clusterAddress).Values
+			if values["state"] != "RUNNING" || values["current_size"] != float64(2) || len(s.stale()) != 0 {
+				t.Errorf("became %v", values)
+			}
+			matches(t, "the cluster", values, map[string]string{"time_created": `^20\d\d-.*Z$`, "instance_configuration_id": `^ocid1\.instanceconfiguration\.`})
+			nodes, _ := values["nodes"].([]any)
+			for _, node := range nodes {
+				attributes, _ := node.(map[string]any)
+				matches(t, "a node", attributes, map[string]string{
+					"id": `^ocid1\.instance\.`, "display_name": `train`, "hostname": `train`, "private_ip": `^10\.0\.`,
+					"fault_domain": `^FAULT-DOMAIN-`, "state": `^RUNNING$`, "time_created": `^20\d\d-.*Z$`,
+				})
+			}
+			if len(nodes) != 2 {
+				t.Errorf("%d nodes", len(nodes))
+			}
+			s.end()
 		})
 	}
 }
 
-func TestAccGPUCluster_resize(t *testing.T) {
-	region := acctest.StartRegion(t, nil)
-	same := statecheck.CompareValue(compare.ValuesSame())
-	var steps []resource.TestStep
-	for _, size := range []int{2, 5, 1} {
-		hcl := clusterHCL(region, fmt.Sprintf("size = %d", size))
-		step := resource.TestStep{
-			Config: hcl,
-			ConfigStateChecks: []statecheck.StateCheck{
-				same.AddStateValue(clusterAddress, tfjsonpath.New("id")),
-				valueOf("current_size", knownvalue.Int64Exact(int64(size))),
-				valueOf("nodes", knownvalue.ListSizeExact(size)),
-			},
+func matches(t *testing.T, what string, values map[string]any, patterns map[string]string) {
+	t.Helper()
+	for name, pattern := range patterns {
+		if text, _ := values[name].(string); !regexp.MustCompile(pattern).MatchString(text) {
+			t.Errorf("%s has the %s %q", what, name, text)
 		}
-		if len(steps) > 0 {
-			step.ConfigPlanChecks = action(plancheck.ResourceActionUpdate)
-		}
-		steps = append(steps, step, noPlan(hcl))
 	}
-	check(t, region, steps...)
+}
+
+func TestAccGPUCluster_resize(t *testing.T) {
+	for name, interconnect := range interconnects {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{}, interconnect)
+			t.Parallel()
+			s.Apply()
+			id, nodes := s.text("id"), s.nodes()
+			for _, size := range []int{5, 1} {
+				s.want(interconnect, fmt.Sprintf("size = %d", size))
+				s.Apply()
+				s.ExpectNoChanges()
+				now := s.nodes()
+				if len(now) != size || s.text("id") != id {
+					t.Errorf("size %d: %s with %q", size, s.text("id"), now)
+				}
+				if size > 2 && !slices.Equal(now[:2], nodes) {
+					t.Errorf("%q became %q", nodes, now)
+				}
+			}
+			s.end()
+		})
+	}
 }
 
 // Another image, other tags, another name: no host is lost, no 409, and one configuration remains.
 func TestAccGPUCluster_relaunch(t *testing.T) {
-	region := acctest.StartRegion(t, nil)
-	same := statecheck.CompareValue(compare.ValuesSame())
-	first := clusterHCL(region, `freeform_tags = { team = "research" }`)
-	second := clusterHCL(region, fmt.Sprintf("image_id = %q", acctest.OtherImageID), `freeform_tags = { stage = "prod" }`, `display_name = "renamed"`)
-	check(t, region,
-		resource.TestStep{Config: first, ConfigStateChecks: []statecheck.StateCheck{
-			same.AddStateValue(clusterAddress, tfjsonpath.New("nodes")),
-		}},
-		resource.TestStep{
-			Config: second,
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-				plancheck.ExpectResourceAction(clusterAddress, plancheck.ResourceActionUpdate),
-				plancheck.ExpectUnknownValue(clusterAddress, tfjsonpath.New("instance_configuration_id")),
-				plancheck.ExpectKnownValue(clusterAddress, tfjsonpath.New("nodes"), knownvalue.ListSizeExact(2)),
-			}},
-			Check: func(*terraform.State) error {
-				if n := region.Stats().InstanceConfigurations; n != 1 {
-					return fmt.Errorf("%d instance configurations", n)
-				}
-				return nil
-			},
-		},
-		noPlan(second),
-	)
+	for name, interconnect := range interconnects {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{}, interconnect, `freeform_tags = { team = "research" }`)
+			t.Parallel()
+			s.Apply()
+			nodes := s.nodes()
+			s.want(interconnect, fmt.Sprintf("image_id = %q", acctest.OtherImageID), `freeform_tags = { stage = "prod" }`, `display_name = "renamed"`)
+			plan := s.plan()
+			if !strings.Contains(plan, "1 to change, 0 to destroy") || !regexp.MustCompile(`instance_configuration_id += ".*-> \(known after apply\)`).MatchString(plan) {
+				t.Errorf("the plan is\n%s", plan)
+			}
+			s.Apply()
+			s.ExpectNoChanges()
+			if now := s.nodes(); !slices.Equal(now, nodes) {
+				t.Errorf("%q became %q", nodes, now)
+			}
+			if n := s.region.Stats().InstanceConfigurations; n != 1 {
+				t.Errorf("%d instance configurations", n)
+			}
+			s.end()
+		})
+	}
 }
 
 func TestAccGPUCluster_deletedOutside(t *testing.T) {
-	region := acctest.StartRegion(t, nil)
-	hcl := clusterHCL(region)
-	different := statecheck.CompareValue(compare.ValuesDiffer())
-	check(t, region,
-		resource.TestStep{Config: hcl, ConfigStateChecks: []statecheck.StateCheck{different.AddStateValue(clusterAddress, tfjsonpath.New("id"))}},
-		resource.TestStep{
-			PreConfig:         func() { deleteAll(t, region) },
-			Config:            hcl,
-			ConfigPlanChecks:  action(plancheck.ResourceActionCreate),
-			ConfigStateChecks: []statecheck.StateCheck{different.AddStateValue(clusterAddress, tfjsonpath.New("id"))},
-		},
-		noPlan(hcl),
-	)
+	s := newScene(t, ocisim.Scenario{})
+	t.Parallel()
+	s.Apply()
+	id := s.text("id")
+	deleteAll(t, s.region)
+	s.Apply()
+	s.ExpectNoChanges()
+	if s.text("id") == id {
+		t.Error("no other cluster was made")
+	}
+	s.end()
 }
 
 // deleteAll deletes every cluster network behind Terraform's back.
@@ -197,32 +169,24 @@ func deleteAll(t *testing.T, region *acctest.Region) {
 	}
 }
 
+// Of a cluster that OCI gives up, nothing is left, so that the next attempt is a plain create.
 func TestAccGPUCluster_noCapacity(t *testing.T) {
-	for name, test := range map[string]struct{ interconnect, text string }{
-		"cluster network": {"cluster_network", `(?s)CreateClusterNetworkReservation.*Insufficient\s+capacity\s+for\s+cluster\s+network`},
-		"instance pool":   {"none", `(?s)LaunchInstancesInPool.*Out\s+of\s+host\s+capacity`},
-	} {
+	for name, interconnect := range interconnects {
 		t.Run(name, func(t *testing.T) {
-			region := acctest.StartRegion(t, func(c *ocisim.Config) {
-				c.Capacity = map[string]int{acctest.Shape: 1}
-				c.Shortage = ocisim.ShortageTerminates
-			})
-			hcl := clusterHCL(region, fmt.Sprintf("interconnect = %q", test.interconnect))
-			check(t, region,
-				resource.TestStep{Config: hcl, ExpectError: regexp.MustCompile(test.text)},
-				// Nothing is left, so that the next attempt is a plain create.
-				resource.TestStep{
-					PreConfig: func() {
-						if err := nothingLeft(region); err != nil {
-							t.Error(err)
-						}
-						region.SetCapacity(acctest.Shape, 2)
-					},
-					Config:           hcl,
-					ConfigPlanChecks: action(plancheck.ResourceActionCreate),
-				},
-				noPlan(hcl),
-			)
+			s := newScene(t, ocisim.Scenario{Capacity: map[string]int{acctest.Shape: 1}, Shortage: ocisim.ShortageTerminates}, interconnect)
+			t.Parallel()
+			if output := s.try(); !strings.Contains(output, "There are not enough free hosts") {
+				t.Errorf("the apply says\n%s", output)
+			}
+			if recorded := s.State(clusterAddress); recorded != nil && !recorded.Tainted {
+				t.Errorf("recorded: %+v", recorded)
+			} else if recorded == nil && nothingLeft(s.region) != nil {
+				t.Error(nothingLeft(s.region))
+			}
+			s.region.SetCapacity(acctest.Shape, 2)
+			s.Apply()
+			s.ExpectNoChanges()
+			s.end()
 		})
 	}
 }
@@ -332,18 +296,16 @@ func TestAccGPUCluster_slowCreate(t *testing.T) {
 
 // What can only fail is refused by the plan, before anything is changed.
 func TestAccGPUCluster_badAccess(t *testing.T) {
-	region := acctest.StartRegion(t, nil)
-	for name, test := range map[string]struct{ right, wrong, message string }{
-		"fingerprint": {acctest.Fingerprint(), "00:11", `401\s+NotAuthenticated`},
-		"key":         {"BEGIN RSA PRIVATE KEY", "BEGIN", `the\s+provider's\s+private_key:`},
-		"endpoint":    {region.Endpoint, "http://203.0.113.1", `plain\s+http\s+is\s+allowed\s+to\s+this\s+machine`},
+	for name, test := range map[string]struct{ right, wrong string }{
+		"fingerprint": {acctest.Fingerprint(), "00:11"},
+		"key":         {"BEGIN RSA PRIVATE KEY", "BEGIN"},
+		"endpoint":    {"http://127.0.0.1", "http://203.0.113.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, region, resource.TestStep{
-				Config:      strings.Replace(clusterHCL(region), test.right, test.wrong, 1),
-				PlanOnly:    true,
-				ExpectError: regexp.MustCompile(`(?s)` + test.message),
-			})
+			s := newScene(t, ocisim.Scenario{})
+			t.Parallel()
+			s.Configure(strings.Replace(clusterHCL(s.region), test.right, test.wrong, 1))
+			golden(t, "bad_"+name, s.plan())
 		})
 	}
 }
