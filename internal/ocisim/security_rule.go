@@ -125,7 +125,7 @@ func (s *Server) traffic(r securityRule, v *vcn) TrafficRule {
 // withBastion adds the lab's bastion to rules of other VCNs than its own, where a bastion of theirs could be.
 func (s *Server) withBastion(p netip.Prefix, v *vcn) []netip.Prefix {
 	b := s.cfg.Bastion
-	if b == nil || !slices.ContainsFunc(v.cidrs(), p.Overlaps) {
+	if b == nil || *s.store.subnets.get(b.SubnetID).VcnId == *v.Id || !slices.ContainsFunc(v.cidrs(), p.Overlaps) {
 		return []netip.Prefix{p}
 	}
 	return []netip.Prefix{p, netip.PrefixFrom(b.Address, b.Address.BitLen())}
