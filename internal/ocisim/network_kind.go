@@ -102,8 +102,8 @@ type createFields struct {
 	DefinedTags   map[string]map[string]any `json:"definedTags"`
 }
 
-// creating handles the creation of a resource in a VCN; make fills in what is not common.
-func creating[T networkResource, D any](k networkKind[T], make func(s *Server, q *request, v *vcn, d D) (T, error)) func(*Server, *request) (response, error) {
+// creating handles the creation of a resource in a VCN; build gives what is not common.
+func creating[T networkResource, D any](k networkKind[T], build func(s *Server, q *request, v *vcn, d D) (T, error)) func(*Server, *request) (response, error) {
 	return func(s *Server, q *request) (response, error) {
 		d, err := decode[D](q)
 		if err != nil {
@@ -120,7 +120,7 @@ func creating[T networkResource, D any](k networkKind[T], make func(s *Server, q
 		if err != nil {
 			return response{}, err
 		}
-		r, err := make(s, q, v, d)
+		r, err := build(s, q, v, d)
 		if err != nil {
 			return response{}, err
 		}

@@ -217,7 +217,7 @@ func (s *Server) detachPrivateIP(q *request) (response, error) {
 	}
 	p.VnicId, p.IpState, p.Lifetime = nil, core.PrivateIpIpStateAvailable, core.PrivateIpLifetimeReserved
 	p.changed()
-	return response{status: http.StatusNoContent}, nil
+	return ok(p.PrivateIp)
 }
 
 func (s *Server) deletePrivateIP(q *request) (response, error) {
