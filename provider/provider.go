@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -20,7 +21,7 @@ import (
 // Address of the provider in the registry.
 const Address = "registry.terraform.io/ocihpc/ocihpc"
 
-var _ provider.Provider = (*ocihpcProvider)(nil)
+var _ provider.ProviderWithFunctions = (*ocihpcProvider)(nil)
 
 // New gives the provider of a version.
 func New(version string) func() provider.Provider {
@@ -129,4 +130,9 @@ func (p *ocihpcProvider) Resources(context.Context) []func() resource.Resource {
 
 func (p *ocihpcProvider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{NewCloudInitConfigDataSource, NewShapeDataSource}
+}
+
+// Functions for Terraform 1.8 and later; nothing else depends on them.
+func (p *ocihpcProvider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{NewCloudInitConfigFunction}
 }

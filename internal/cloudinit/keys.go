@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
 )
@@ -74,7 +74,7 @@ func (n *keyNode) check(y *yaml.Node, path string) []*yamlError {
 		return nil // what it stands for is checked where it is
 	}
 	if kind := kindOf(y); kind != "null" && len(n.kinds) > 0 && !slices.Contains(n.kinds, kind) {
-		return []*yamlError{badNode(y, "%s is a %s; cloud-init takes a %s", path, kind, strings.Join(n.kinds, " or a "))}
+		return []*yamlError{badNode(y, "%s is a %s; cloud-init takes a %s", path, kind, strings.Join(slices.DeleteFunc(slices.Clone(n.kinds), func(k string) bool { return k == "null" }), " or a "))}
 	}
 	var found []*yamlError
 	switch y.Kind {

@@ -7,16 +7,20 @@ import (
 	"strings"
 	"unicode"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
-// add appends a key, which is quoted where it is not a plain word, and its value.
+// add appends a key and its value.
 func add(mapping *yaml.Node, key string, value *yaml.Node) {
-	name := &yaml.Node{Kind: yaml.ScalarNode, Value: key}
-	if !plainWord.MatchString(key) || !isPlainString(key) {
-		name = text(key)
+	mapping.Content = append(mapping.Content, word(key), value)
+}
+
+// word is a string without quotes where it is a plain word, for keys.
+func word(s string) *yaml.Node {
+	if !plainWord.MatchString(s) || !isPlainString(s) {
+		return text(s)
 	}
-	mapping.Content = append(mapping.Content, name, value)
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: s}
 }
 
 func list(items ...*yaml.Node) *yaml.Node {

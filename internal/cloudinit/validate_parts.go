@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 var mergeTypeForm = regexp.MustCompile(`^(list|dict|str)\([a-z_,]*\)(\+(list|dict|str)\([a-z_,]*\))*$`)

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // yamlError is bad YAML at a place in a part.
@@ -30,22 +30,21 @@ func badNode(n *yaml.Node, format string, args ...any) *yamlError {
 
 // readYAML reads the one document that a cloud-config is; nil stands for an empty one.
 func readYAML(content string) (*yaml.Node, error) {
-	source := &counter{rest: content}
-	decoder := yaml.NewDecoder(source)
+	decoder := yaml.NewDecoder(strings.NewReader(content))
 	var document yaml.Node
 	err := decoder.Decode(&document)
 	switch {
 	case errors.Is(err, io.EOF):
 		return &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}, nil
 	case err != nil:
-		return nil, source.place(content, err)
+		return nil, badYAML(err)
 	}
 	root := document.Content[0]
 	var another yaml.Node
 	switch err := decoder.Decode(&another); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		return nil, source.place(content, err)
+		return nil, badYAML(err)
 	default:
 		return nil, badNode(&another, "a second document begins here; cloud-init reads only one")
 	}
@@ -58,40 +57,13 @@ func readYAML(content string) (*yaml.Node, error) {
 	return root, nil
 }
 
-// counter hands out a text byte by byte, so that the parser has read little more than what it complains of:
-// its errors name a line at most.
-type counter struct {
-	rest string
-	read int
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	if c.rest == "" {
-		return 0, io.EOF
+// badYAML makes a yamlError of the parser's error.
+func badYAML(err error) *yamlError {
+	var load *yaml.LoadError
+	if errors.As(err, &load) {
+		return &yamlError{max(1, load.Mark.Line), max(1, load.Mark.Column), load.Message}
 	}
-	if len(b) == 0 {
-		return 0, nil
-	}
-	b[0] = c.rest[0]
-	c.rest = c.rest[1:]
-	c.read++
-	return 1, nil
-}
-
-var yamlErrorForm = regexp.MustCompile(`^yaml: (?:line \d+: )?`)
-
-// place makes a yamlError of the parser's error.
-func (c *counter) place(content string, err error) *yamlError {
-	read := content[:max(0, c.read-1)]
-	if c.rest == "" { // what is missing is missing at the end
-		read = strings.TrimRight(content, "\n")
-	}
-	before := strings.LastIndexByte(read, '\n') + 1
-	return &yamlError{
-		line:    1 + strings.Count(read, "\n"),
-		column:  1 + len([]rune(read[before:])),
-		message: yamlErrorForm.ReplaceAllString(err.Error(), ""),
-	}
+	return &yamlError{1, 1, strings.TrimPrefix(err.Error(), "yaml: ")}
 }
 
 // mostNodes keeps aliases of aliases from growing without end.
@@ -160,6 +132,9 @@ func (w *normalizer) mapping(n *yaml.Node, inside []*yaml.Node) (*yaml.Node, err
 		plain, err := w.node(value, inside)
 		if err != nil {
 			return nil, err
+		}
+		if plainKey.Tag == "!!str" {
+			plainKey = word(plainKey.Value)
 		}
 		entries = append(entries, entry{plainKey, plain})
 	}

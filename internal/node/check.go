@@ -27,6 +27,9 @@ func judge(ctx context.Context, r Request, facts job.Facts) []job.Check {
 	checks := []job.Check{}
 	if r.Checks.CloudInitWaitSeconds > 0 {
 		checks = append(checks, checkCloudInit(facts, r.Checks.CloudInitWaitSeconds))
+		if c, ok := checkSetup(ctx, job.SetupStatusPath, job.SetupLogPath); ok {
+			checks = append(checks, c)
+		}
 	}
 	if r.Shape != "" || r.GPUsPerNode > 0 {
 		checks = append(checks, checkGPUs(r, facts))
