@@ -17,7 +17,7 @@ func (s *Server) createCapacityReport(q *request) (response, error) {
 	if *d.CompartmentId != s.cfg.TenancyID {
 		return response{}, invalid("compartmentId", "it must be the OCID of the tenancy")
 	}
-	if err := s.checkAvailabilityDomain("availabilityDomain", d.AvailabilityDomain); err != nil {
+	if err := s.checkAvailabilityDomain(d.AvailabilityDomain); err != nil {
 		return response{}, err
 	}
 	report := core.ComputeCapacityReport{CompartmentId: d.CompartmentId, AvailabilityDomain: d.AvailabilityDomain, TimeCreated: s.timestamp()}

@@ -143,7 +143,7 @@ func (s *Server) createReservation(q *request) (response, error) {
 	if err := q.authorize(d.CompartmentId); err != nil {
 		return response{}, err
 	}
-	if err := s.checkAvailabilityDomain("availabilityDomain", d.AvailabilityDomain); err != nil {
+	if err := s.checkAvailabilityDomain(d.AvailabilityDomain); err != nil {
 		return response{}, err
 	}
 	if value(d.IsDefaultReservation) {
@@ -207,6 +207,7 @@ func (s *Server) reservationChanged(r *reservation) {
 		r.CompartmentId = r.Next.Compartment
 	case core.ComputeCapacityReservationLifecycleStateDeleting:
 		next = core.ComputeCapacityReservationLifecycleStateDeleted
+	default:
 	}
 	r.LifecycleState, r.TimeUpdated, r.Next = next, s.timestamp(), reservationChange{}
 	if r.gone() {

@@ -28,7 +28,7 @@ func (s *Server) createComputeCluster(q *request) (response, error) {
 	if err := q.authorize(d.CompartmentId); err != nil {
 		return response{}, err
 	}
-	if err := s.checkAvailabilityDomain("availabilityDomain", d.AvailabilityDomain); err != nil {
+	if err := s.checkAvailabilityDomain(d.AvailabilityDomain); err != nil {
 		return response{}, err
 	}
 	if err := checkClusterPlacement(d.PlacementConstraintDetails); err != nil {

@@ -12,9 +12,9 @@ import (
 // faultDomains of every availability domain.
 var faultDomains = []string{"FAULT-DOMAIN-1", "FAULT-DOMAIN-2", "FAULT-DOMAIN-3"}
 
-func (s *Server) checkAvailabilityDomain(path string, name *string) error {
+func (s *Server) checkAvailabilityDomain(name *string) error {
 	if !slices.Contains(s.cfg.AvailabilityDomains, value(name)) {
-		return invalid(path, "%q is no availability domain of the tenancy", value(name))
+		return invalid("availabilityDomain", "%q is no availability domain of the tenancy", value(name))
 	}
 	return nil
 }
@@ -39,7 +39,7 @@ func (s *Server) listFaultDomains(q *request) (response, error) {
 	if ad == "" {
 		return response{}, missing("availabilityDomain")
 	}
-	if err := s.checkAvailabilityDomain("availabilityDomain", &ad); err != nil {
+	if err := s.checkAvailabilityDomain(&ad); err != nil {
 		return response{}, err
 	}
 	domains := make([]identity.FaultDomain, len(faultDomains))

@@ -24,7 +24,7 @@ func (s *Server) place(sees viewer, d core.LaunchInstanceDetails) (placed, error
 	if err := checkSimulated(d); err != nil {
 		return placed{}, err
 	}
-	if err := s.checkAvailabilityDomain("availabilityDomain", d.AvailabilityDomain); err != nil {
+	if err := s.checkAvailabilityDomain(d.AvailabilityDomain); err != nil {
 		return placed{}, err
 	}
 	if d.FaultDomain != nil && !slices.Contains(faultDomains, *d.FaultDomain) {

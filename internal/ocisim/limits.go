@@ -152,7 +152,7 @@ func (s *Server) getResourceAvailability(q *request) (response, error) {
 	if ad == "" {
 		return response{}, missing("availabilityDomain")
 	}
-	if err := s.checkAvailabilityDomain("availabilityDomain", &ad); err != nil {
+	if err := s.checkAvailabilityDomain(&ad); err != nil {
 		return response{}, err
 	}
 	used, free := s.used(name, ad), s.free(name)

@@ -101,7 +101,7 @@ func (s *Server) listShapes(q *request) (response, error) {
 		return response{}, err
 	}
 	if ad := q.query.Get("availabilityDomain"); ad != "" {
-		if err := s.checkAvailabilityDomain("availabilityDomain", &ad); err != nil {
+		if err := s.checkAvailabilityDomain(&ad); err != nil {
 			return response{}, err
 		}
 	}

@@ -73,7 +73,7 @@ func (s *Server) newSubnet(q *request, v *vcn, d core.CreateSubnetDetails) (*sub
 		return nil, err
 	}
 	if d.AvailabilityDomain = absentIfEmpty(d.AvailabilityDomain); d.AvailabilityDomain != nil {
-		if err := s.checkAvailabilityDomain("availabilityDomain", d.AvailabilityDomain); err != nil {
+		if err := s.checkAvailabilityDomain(d.AvailabilityDomain); err != nil {
 			return nil, err
 		}
 	}
