@@ -4,10 +4,15 @@ package ocisim
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
 	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
 )
 
 func init() {
@@ -50,14 +55,17 @@ func (s *Server) UsedAddresses() int {
 	return live(s.store.vnics)
 }
 
-// mostAudited bounds the regions that are audited: it costs as much as they hold.
-const mostAudited = 300
+// mostAudited is the most records of a region that is audited: it costs as much as they are.
+const mostAudited = 200
 
 // audited has every record as it was last committed.
 var audited sync.Map // *store to map[string][]byte
 
 // audit panics when something has changed that the store was not told of: it would not survive a restart.
 func audit(st *store) {
+	if st.position > mostAudited {
+		return
+	}
 	known, _ := audited.LoadOrStore(st, map[string][]byte{})
 	for _, t := range st.tables {
 		t.(interface{ audit(map[string][]byte) }).audit(known.(map[string][]byte))
@@ -65,9 +73,6 @@ func audit(st *store) {
 }
 
 func (t *table[T]) audit(known map[string][]byte) {
-	if len(t.order) > mostAudited {
-		return
-	}
 	for id, v := range t.byID {
 		text, err := encodeRecord(v)
 		if err != nil {
@@ -97,4 +102,23 @@ func reencode[T stored](text []byte) []byte {
 		panic(err)
 	}
 	return again
+}
+
+// SetBack makes a database believe that its region was served last some time ago.
+func SetBack(path string, by time.Duration) error {
+	db, err := openDatabase(path)
+	if err != nil {
+		return err
+	}
+	a, err := readAbout(db)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	a.Clock.Wall = a.Clock.Wall.Add(-by)
+	text, err := json.Marshal(a)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	err = db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(aboutBucket).Put(aboutKey, text) })
+	return errors.Join(err, db.Close())
 }

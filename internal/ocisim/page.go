@@ -38,11 +38,15 @@ func cut(q *request, rows []row, before func(a, b row) int) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
+	if q.emptyPages && !after.Turn {
+		after.Turn = true
+		return response{body: []any{}, nextPage: after.token()}, nil
+	}
 	slices.SortFunc(rows, before)
 	start := 0
-	if after != nil {
+	if after.At != nil {
 		var found bool
-		if start, found = slices.BinarySearchFunc(rows, *after, before); found {
+		if start, found = slices.BinarySearchFunc(rows, row{at: *after.At, name: after.Name}, before); found {
 			start++
 		}
 	}
@@ -53,7 +57,7 @@ func cut(q *request, rows []row, before func(a, b row) int) (response, error) {
 	}
 	resp := response{body: items}
 	if end < len(rows) {
-		resp.nextPage = pageToken(rows[end-1])
+		resp.nextPage = cursor{At: &rows[end-1].at, Name: rows[end-1].name}.token()
 	}
 	return resp, nil
 }
@@ -90,37 +94,37 @@ func sorting(q *request) (func(a, b row) int, error) {
 // cursor is what a page token holds: the last row of the page before. Rows may come and go between two
 // pages; none that stays is skipped or comes twice.
 type cursor struct {
-	At   uint64 `json:"at"`
-	Name string `json:"name"`
+	At   *uint64 `json:"at"` // nil at the beginning
+	Name string  `json:"name"`
+	Turn bool    `json:"turn"` // an empty page has been given here
 }
 
-func pageToken(last row) string {
-	text, err := json.Marshal(cursor{last.at, last.name})
+func (c cursor) token() string {
+	text, err := json.Marshal(c)
 	if err != nil {
 		return "" // It always encodes.
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// window gives how many rows are wanted, and the one they come after; nil from the beginning.
-func window(q *request) (limit int, after *row, err error) {
+// window gives how many rows are wanted, and after which one.
+func window(q *request) (limit int, after cursor, err error) {
 	limit = defaultLimit
 	if v := q.query.Get("limit"); v != "" {
 		if limit, err = strconv.Atoi(v); err != nil || limit < 1 || limit > maxLimit {
-			return 0, nil, invalid("limit", "%q is no number from 1 to %d", v, maxLimit)
+			return 0, after, invalid("limit", "%q is no number from 1 to %d", v, maxLimit)
 		}
 	}
 	token := q.query.Get("page")
 	if token == "" {
-		return limit, nil, nil
+		return limit, after, nil
 	}
 	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err == nil {
+		err = json.Unmarshal(text, &after)
+	}
 	if err != nil {
-		return 0, nil, invalid("page", "%q is no page token", token)
+		return 0, after, invalid("page", "%q is no page token", token)
 	}
-	var c cursor
-	if err := json.Unmarshal(text, &c); err != nil {
-		return 0, nil, invalid("page", "%q is no page token", token)
-	}
-	return limit, &row{at: c.At, name: c.Name}, nil
+	return limit, after, nil
 }

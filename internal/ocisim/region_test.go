@@ -65,9 +65,8 @@ type region struct {
 	storage    core.BlockstorageClient
 }
 
-func newRegion(t *testing.T, adjust func(*ocisim.Config)) *region {
-	t.Helper()
-	c := ocisim.Config{
+func regionConfig() ocisim.Config {
+	return ocisim.Config{
 		Region: regionName, TenancyID: tenancyID, CompartmentID: compartmentID,
 		Users:               []ocisim.User{{ID: userID, Key: &apiKey().PublicKey}},
 		AvailabilityDomains: []string{domain},
@@ -80,6 +79,11 @@ func newRegion(t *testing.T, adjust func(*ocisim.Config)) *region {
 		Images: []ocisim.Image{{ID: imageID, DisplayName: "gpu", OperatingSystem: "Oracle Linux", OperatingSystemVersion: "8"}},
 		Shapes: []string{gpuShape, vmShape}, TimeScale: 20000, Seed: 1,
 	}
+}
+
+func newRegion(t testing.TB, adjust func(*ocisim.Config)) *region {
+	t.Helper()
+	c := regionConfig()
 	if adjust != nil {
 		adjust(&c)
 	}
@@ -106,19 +110,19 @@ func (u apiUser) KeyID() (string, error)                  { return u.keyID, nil 
 func (u apiUser) PrivateRSAKey() (*rsa.PrivateKey, error) { return u.key, nil }
 
 // signer is the key of a user under a keyId, which may not be its own.
-func signer(t *testing.T, keyID string, key *rsa.PrivateKey) common.ConfigurationProvider {
+func signer(t testing.TB, keyID string, key *rsa.PrivateKey) common.ConfigurationProvider {
 	t.Helper()
 	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	return apiUser{common.NewRawConfigurationProvider(tenancyID, userID, regionName, "fingerprint", string(text), nil), keyID, key}
 }
 
 // provider signs with a key in the name of the region's user, whose key is apiKey.
-func provider(t *testing.T, key *rsa.PrivateKey) common.ConfigurationProvider {
+func provider(t testing.TB, key *rsa.PrivateKey) common.ConfigurationProvider {
 	t.Helper()
 	return signer(t, keyIDOf(t, userID, apiKey()), key)
 }
 
-func keyIDOf(t *testing.T, user string, key *rsa.PrivateKey) string {
+func keyIDOf(t testing.TB, user string, key *rsa.PrivateKey) string {
 	t.Helper()
 	fingerprint, err := ocisim.Fingerprint(&key.PublicKey)
 	must(t, err)
@@ -128,7 +132,7 @@ func keyIDOf(t *testing.T, user string, key *rsa.PrivateKey) string {
 // connecting is held while clients are made: the SDK looks an unknown region up in globals without a lock.
 var connecting sync.Mutex
 
-func (r *region) connect(t *testing.T, p common.ConfigurationProvider) {
+func (r *region) connect(t testing.TB, p common.ConfigurationProvider) {
 	t.Helper()
 	connecting.Lock()
 	defer connecting.Unlock()
@@ -153,7 +157,7 @@ func (r *region) connect(t *testing.T, p common.ConfigurationProvider) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +165,7 @@ func must(t *testing.T, err error) {
 }
 
 // wantError checks status, code and a part of the message.
-func wantError(t *testing.T, err error, status int, code string) {
+func wantError(t testing.TB, err error, status int, code string) {
 	t.Helper()
 	var e common.ServiceError
 	if !errors.As(err, &e) || e.GetHTTPStatusCode() != status || e.GetCode() != code {
@@ -169,7 +173,7 @@ func wantError(t *testing.T, err error, status int, code string) {
 	}
 }
 
-func wantEqual[T comparable](t *testing.T, what string, got, want T) {
+func wantEqual[T comparable](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if got != want {
 		t.Fatalf("%s is %v, want %v", what, got, want)
@@ -177,7 +181,7 @@ func wantEqual[T comparable](t *testing.T, what string, got, want T) {
 }
 
 // eventually waits for a condition; the test's deadline bounds it.
-func eventually(t *testing.T, what string, holds func() bool) {
+func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); {
 		if time.Now().After(deadline) {
@@ -199,7 +203,7 @@ func launchDetails(shape string) core.InstanceConfigurationLaunchInstanceDetails
 	}
 }
 
-func (r *region) configure(t *testing.T, details core.InstanceConfigurationLaunchInstanceDetails) string {
+func (r *region) configure(t testing.TB, details core.InstanceConfigurationLaunchInstanceDetails) string {
 	t.Helper()
 	resp, err := r.management.CreateInstanceConfiguration(t.Context(), core.CreateInstanceConfigurationRequest{
 		CreateInstanceConfiguration: core.CreateInstanceConfigurationDetails{
@@ -220,7 +224,7 @@ func networkDetails(configuration string, size int) core.CreateClusterNetworkDet
 	}
 }
 
-func (r *region) createNetwork(t *testing.T, size int) core.CreateClusterNetworkResponse {
+func (r *region) createNetwork(t testing.TB, size int) core.CreateClusterNetworkResponse {
 	t.Helper()
 	resp, err := r.management.CreateClusterNetwork(t.Context(), core.CreateClusterNetworkRequest{
 		CreateClusterNetworkDetails: networkDetails(r.configure(t, launchDetails(gpuShape)), size)})
@@ -228,14 +232,14 @@ func (r *region) createNetwork(t *testing.T, size int) core.CreateClusterNetwork
 	return resp
 }
 
-func (r *region) getNetwork(t *testing.T, id *string) core.GetClusterNetworkResponse {
+func (r *region) getNetwork(t testing.TB, id *string) core.GetClusterNetworkResponse {
 	t.Helper()
 	resp, err := r.management.GetClusterNetwork(t.Context(), core.GetClusterNetworkRequest{ClusterNetworkId: id})
 	must(t, err)
 	return resp
 }
 
-func (r *region) awaitNetwork(t *testing.T, id *string, state core.ClusterNetworkLifecycleStateEnum) core.ClusterNetwork {
+func (r *region) awaitNetwork(t testing.TB, id *string, state core.ClusterNetworkLifecycleStateEnum) core.ClusterNetwork {
 	t.Helper()
 	var n core.ClusterNetwork
 	eventually(t, "cluster network is "+string(state), func() bool {
@@ -245,7 +249,7 @@ func (r *region) awaitNetwork(t *testing.T, id *string, state core.ClusterNetwor
 	return n
 }
 
-func (r *region) networkInstances(t *testing.T, id *string) []core.InstanceSummary {
+func (r *region) networkInstances(t testing.TB, id *string) []core.InstanceSummary {
 	t.Helper()
 	resp, err := r.management.ListClusterNetworkInstances(t.Context(), core.ListClusterNetworkInstancesRequest{
 		ClusterNetworkId: id, CompartmentId: common.String(compartmentID), Limit: common.Int(1000)})
@@ -261,7 +265,7 @@ func poolDetails(configuration string, size int) core.CreateInstancePoolDetails 
 	}
 }
 
-func (r *region) createPool(t *testing.T, size int) core.CreateInstancePoolResponse {
+func (r *region) createPool(t testing.TB, size int) core.CreateInstancePoolResponse {
 	t.Helper()
 	resp, err := r.management.CreateInstancePool(t.Context(), core.CreateInstancePoolRequest{
 		CreateInstancePoolDetails: poolDetails(r.configure(t, launchDetails(gpuShape)), size)})
@@ -269,14 +273,14 @@ func (r *region) createPool(t *testing.T, size int) core.CreateInstancePoolRespo
 	return resp
 }
 
-func (r *region) getPool(t *testing.T, id *string) core.GetInstancePoolResponse {
+func (r *region) getPool(t testing.TB, id *string) core.GetInstancePoolResponse {
 	t.Helper()
 	resp, err := r.management.GetInstancePool(t.Context(), core.GetInstancePoolRequest{InstancePoolId: id})
 	must(t, err)
 	return resp
 }
 
-func (r *region) awaitPool(t *testing.T, id *string, state core.InstancePoolLifecycleStateEnum) core.InstancePool {
+func (r *region) awaitPool(t testing.TB, id *string, state core.InstancePoolLifecycleStateEnum) core.InstancePool {
 	t.Helper()
 	var p core.InstancePool
 	eventually(t, "pool is "+string(state), func() bool {
@@ -286,7 +290,7 @@ func (r *region) awaitPool(t *testing.T, id *string, state core.InstancePoolLife
 	return p
 }
 
-func (r *region) poolInstances(t *testing.T, id *string) []core.InstanceSummary {
+func (r *region) poolInstances(t testing.TB, id *string) []core.InstanceSummary {
 	t.Helper()
 	resp, err := r.management.ListInstancePoolInstances(t.Context(), core.ListInstancePoolInstancesRequest{
 		InstancePoolId: id, CompartmentId: common.String(compartmentID), Limit: common.Int(1000)})
@@ -294,20 +298,20 @@ func (r *region) poolInstances(t *testing.T, id *string) []core.InstanceSummary 
 	return resp.Items
 }
 
-func (r *region) getInstance(t *testing.T, id *string) core.GetInstanceResponse {
+func (r *region) getInstance(t testing.TB, id *string) core.GetInstanceResponse {
 	t.Helper()
 	resp, err := r.compute.GetInstance(t.Context(), core.GetInstanceRequest{InstanceId: id})
 	must(t, err)
 	return resp
 }
 
-func (r *region) awaitInstance(t *testing.T, id *string, state core.InstanceLifecycleStateEnum) {
+func (r *region) awaitInstance(t testing.TB, id *string, state core.InstanceLifecycleStateEnum) {
 	t.Helper()
 	eventually(t, "instance is "+string(state), func() bool { return r.getInstance(t, id).LifecycleState == state })
 }
 
 // workRequest finds the newest work request of a resource by its operation.
-func (r *region) workRequest(t *testing.T, resource *string, operation string) *workrequests.WorkRequest {
+func (r *region) workRequest(t testing.TB, resource *string, operation string) *workrequests.WorkRequest {
 	t.Helper()
 	list, err := r.work.ListWorkRequests(t.Context(), workrequests.ListWorkRequestsRequest{
 		CompartmentId: common.String(compartmentID), ResourceId: resource})
@@ -323,7 +327,7 @@ func (r *region) workRequest(t *testing.T, resource *string, operation string) *
 }
 
 // complaints are the texts of a work request's errors and logs.
-func (r *region) complaints(t *testing.T, id *string) (faults, logs []string) {
+func (r *region) complaints(t testing.TB, id *string) (faults, logs []string) {
 	t.Helper()
 	e, err := r.work.ListWorkRequestErrors(t.Context(), workrequests.ListWorkRequestErrorsRequest{WorkRequestId: id})
 	must(t, err)

@@ -22,6 +22,8 @@ type request struct {
 	query url.Values
 	user  User
 	sees  viewer
+	// emptyPages puts an empty page before each page of a list.
+	emptyPages bool
 }
 
 // response is what a handler gives back; it is encoded while the lock is still held.

@@ -29,6 +29,8 @@ type Scenario struct {
 	// KeepVacancies leaves the place of a pool member vacant that somebody terminated through the
 	// instance API. By default the pool launches a replacement.
 	KeepVacancies bool `yaml:"keep_vacancies"`
+	// EmptyPages puts an empty page with a next one before each page of a list, as OCI may.
+	EmptyPages bool `yaml:"empty_pages"`
 	// Limits are service limits: the most instances of a shape. Launches above them get LimitExceeded.
 	Limits map[string]int `yaml:"limits"`
 	// Quotas are compartment quotas: the most instances of a shape in each compartment. Launches above
@@ -165,6 +167,7 @@ func (c Scenario) Over(base Scenario) Scenario {
 	c.LaunchShortage = cmp.Or(c.LaunchShortage, base.LaunchShortage)
 	c.ReservationShortage = cmp.Or(c.ReservationShortage, base.ReservationShortage)
 	c.KeepVacancies = c.KeepVacancies || base.KeepVacancies
+	c.EmptyPages = c.EmptyPages || base.EmptyPages
 	c.StaleReads = cmp.Or(c.StaleReads, base.StaleReads)
 	c.Nodes, c.Faults = slices.Concat(c.Nodes, base.Nodes), slices.Concat(c.Faults, base.Faults)
 	return c

@@ -17,6 +17,7 @@ shortage: runs-short
 launch_shortage: work-request
 reservation_shortage: logs
 keep_vacancies: true
+empty_pages: true
 limits: {BM.GPU4.8: 16}
 quotas: {BM.GPU4.8: 8}
 tag_defaults:
@@ -49,7 +50,7 @@ func TestParseScenario(t *testing.T) {
 	must(t, err)
 	want := ocisim.Scenario{
 		Capacity: map[string]int{gpuShape: 4}, Shortage: ocisim.ShortageRunsShort, LaunchShortage: ocisim.LaunchFails,
-		ReservationShortage: ocisim.ReservationLogs, KeepVacancies: true,
+		ReservationShortage: ocisim.ReservationLogs, KeepVacancies: true, EmptyPages: true,
 		Limits: map[string]int{gpuShape: 16}, Quotas: map[string]int{gpuShape: 8},
 		TagDefaults:   map[string]map[string]string{"Oracle-Tags": {"CreatedBy": "jo", "CreatedOn": "${oci.datetime}"}},
 		TagNamespaces: map[string][]string{"ops": {"team"}},

@@ -280,6 +280,7 @@ func (s *Server) carryOut(q *request, rt route) (wire, error) {
 	if answer, found, err := s.stale.answer(q); found {
 		return answer, err
 	}
+	q.emptyPages = s.cfg.EmptyPages
 	before := s.before(q, rt)
 	answer, err := s.once(q, rt.operation, func() (wire, string, error) {
 		if err := s.checkTags(q.body); err != nil {

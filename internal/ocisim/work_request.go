@@ -86,10 +86,13 @@ func (s *Server) progress(w *workRequest, done, of int) {
 		w.Status = workrequests.WorkRequestStatusInProgress
 		s.logTo(w, *w.OperationType+" started")
 	}
-	if of > 0 {
-		w.PercentComplete = ptr(100 * float32(done) / float32(of))
+	if of == 0 {
+		return
 	}
-	w.changed()
+	if percent := 100 * float32(done) / float32(of); percent != *w.PercentComplete {
+		w.PercentComplete = &percent
+		w.changed()
+	}
 }
 
 func (s *Server) logTo(w *workRequest, message string) {
