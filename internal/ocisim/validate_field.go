@@ -91,7 +91,8 @@ func validateText(path, name, text string) error {
 	if pattern, found := patterns[name]; found && !pattern.MatchString(text) {
 		return invalid(path, "%q does not match %s", text, pattern)
 	}
-	if ocidFields[name] && !ocid.MatchString(text) {
+	// An empty one is as good as none: the official provider sends it for what is not set.
+	if ocidFields[name] && text != "" && !ocid.MatchString(text) {
 		return notOCID(path, text)
 	}
 	return nil
