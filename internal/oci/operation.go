@@ -190,7 +190,7 @@ func (o *Operation) verdict(ctx context.Context, seen Progress, members []Node, 
 		return &FailureError{Cluster: now, What: fmt.Sprintf("The %s is stopped. Start it, or its nodes, then apply again.", name)}
 	case o.fellShort(now), !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
 		return o.failure(ctx, now, fmt.Sprintf("The %s has %d of %d nodes, and OCI launches no more.", name, now.CurrentSize, o.step.size)+o.idleNodes(ctx, now))
-	case idle && !o.asked(now):
+	case idle && !o.asked(now) && now.Interconnect != ComputeCluster: // which has no size of its own
 		return &FailureError{Cluster: now, Accepted: o.accepted, What: fmt.Sprintf("Somebody else has changed the %s meanwhile: "+
 			"its size is %d, not %d, or it has another instance configuration. Apply again to have it as configured.", name, now.Size, o.step.size)}
 	case idle && len(among(members, o.step.leaving)) > 0:
