@@ -125,7 +125,7 @@ func pageText(message string) string {
 		return message
 	}
 	const most = 200 // characters
-	words := strings.Fields(markup.ReplaceAllString(body, " "))
+	words := strings.Fields(markup.ReplaceAllString(strings.TrimSuffix(body, "."), " "))
 	text := []rune(strings.Join(words, " "))
 	if len(text) > most {
 		text = append(text[:most], '…')

@@ -41,11 +41,10 @@ func (e *FailureError) Error() string {
 		text.WriteString("\n\nNo work request says why.")
 	}
 	if e.Accepted.RequestID != "" {
-		text.WriteString("\n\nThe last change that OCI has accepted has the request ID " + e.Accepted.RequestID)
-		if e.Accepted.WorkRequestID != "" {
-			text.WriteString(" and the work request " + e.Accepted.WorkRequestID)
-		}
-		text.WriteString(".")
+		text.WriteString("\n\nThe last change that OCI accepted:\n  Request ID: " + e.Accepted.RequestID)
+	}
+	if e.Accepted.WorkRequestID != "" {
+		text.WriteString("\n  Work request: " + e.Accepted.WorkRequestID)
 	}
 	return text.String()
 }
