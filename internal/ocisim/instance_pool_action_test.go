@@ -103,11 +103,15 @@ func TestConfigurationOfInstance(t *testing.T) {
 	wantEqual(t, "deferred fields", len(got.DeferredFields), 2)
 }
 
-// TestNetworkInReservation takes the hosts that were reserved for it.
+// TestNetworkInReservation takes the hosts that were reserved for it: those that its next batch needs, too.
 func TestNetworkInReservation(t *testing.T) {
 	t.Parallel()
-	r := newRegion(t, func(c *ocisim.Config) { c.Capacity = map[string]int{gpuShape: 3} })
-	reserved := r.reserve(t, 2)
+	hosts := newRecorder()
+	release := hosts.hold(&hosts.boots)
+	r := newRegion(t, func(c *ocisim.Config) {
+		c.Hosts, c.Capacity = hosts, map[string]int{gpuShape: 22}
+	})
+	reserved := r.reserve(t, 21)
 	r.awaitReservation(t, reserved.Id, core.ComputeCapacityReservationLifecycleStateActive)
 	details := launchDetails(gpuShape)
 	details.CapacityReservationId = reserved.Id
@@ -117,8 +121,16 @@ func TestNetworkInReservation(t *testing.T) {
 		must(t, err)
 		return n.Id
 	}
-	r.awaitNetwork(t, create(3), core.ClusterNetworkLifecycleStateTerminated)
-	r.awaitNetwork(t, create(2), core.ClusterNetworkLifecycleStateRunning)
-	wantEqual(t, "used", *r.getReservation(t, reserved.Id).UsedInstanceCount, 2)
+	r.awaitNetwork(t, create(22), core.ClusterNetworkLifecycleStateTerminated)
+	n := create(21)
+	eventually(t, "the first batch boots", func() bool { return hosts.booted() == 20 })
+	wantEqual(t, "used", *r.getReservation(t, reserved.Id).UsedInstanceCount, 20)
+	d := gpuDetails(nil)
+	d.CapacityReservationId = reserved.Id
+	_, err := r.compute.LaunchInstance(t.Context(), core.LaunchInstanceRequest{LaunchInstanceDetails: d})
+	wantError(t, err, 500, "InternalError")
+	release()
+	r.awaitNetwork(t, n, core.ClusterNetworkLifecycleStateRunning)
+	wantEqual(t, "used", *r.getReservation(t, reserved.Id).UsedInstanceCount, 21)
 	wantEqual(t, "free", r.report(t, gpuShape).count(), 1)
 }

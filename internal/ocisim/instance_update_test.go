@@ -81,6 +81,7 @@ func TestUpdateByRestart(t *testing.T) {
 	wantEqual(t, "state", now.LifecycleState, core.InstanceLifecycleStateRunning)
 	wantEqual(t, "OCPUs", *now.ShapeConfig.Ocpus, 4)
 	wantEqual(t, "memory", *now.ShapeConfig.MemoryInGBs, 64)
+	wantEqual(t, "lost disks", len(hosts.lostDisks()), 0)
 	wantEqual(t, "boots", hosts.booted(), 2)
 
 	got, err = r.updateInstance(t, i.Id, core.UpdateInstanceDetails{Shape: common.String("VM.Standard3.Flex")})
@@ -122,6 +123,7 @@ func TestReplaceImage(t *testing.T) {
 	wantEqual(t, "image", *got.ImageId, next)
 	r.awaitWork(t, got.OpcWorkRequestId, workrequests.WorkRequestStatusSucceeded)
 	wantEqual(t, "the host's image", hosts.running()[0].ImageID, next)
+	wantEqual(t, "lost disks", len(hosts.lostDisks()), 1)
 	volume := r.bootVolume(t, i.Id)
 	wantEqual(t, "size", *volume.SizeInGBs, 80)
 	wantEqual(t, "state", r.getBootVolume(t, old.Id).LifecycleState, core.BootVolumeLifecycleStateAvailable)

@@ -347,6 +347,7 @@ type recorder struct {
 	mu       sync.Mutex
 	up       map[string]ocisim.Host
 	seen     []ocisim.Host
+	removed  []string // instances whose hosts lost their disks
 	refuse   func(ocisim.Host) error
 	boots    chan struct{} // a boot waits for it, where it is not nil
 	removals chan struct{} // so does a removal
@@ -399,9 +400,16 @@ func (h *recorder) Boot(ctx context.Context, host ocisim.Host) error {
 	return nil
 }
 
-func (h *recorder) Stop(ctx context.Context, id string) error { return h.Remove(ctx, id) }
+func (h *recorder) Stop(ctx context.Context, id string) error { return h.end(ctx, id) }
 
 func (h *recorder) Remove(ctx context.Context, id string) error {
+	h.mu.Lock()
+	h.removed = append(h.removed, id)
+	h.mu.Unlock()
+	return h.end(ctx, id)
+}
+
+func (h *recorder) end(ctx context.Context, id string) error {
 	h.mu.Lock()
 	gate := h.removals
 	h.mu.Unlock()
@@ -424,4 +432,10 @@ func (h *recorder) booted() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.seen)
+}
+
+func (h *recorder) lostDisks() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.removed)
 }
