@@ -78,7 +78,12 @@ func TestSingleNodesFailAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Scenario = test.scenario })
+			region := acctest.StartRegion(t, func(c *ocisim.Config) {
+				c.Scenario = test.scenario
+				if len(test.scenario.Nodes) > 0 {
+					c.TimeScale = 250 // All are asked for before the bad one gives its place back.
+				}
+			})
 			s := clusters(t, region, nil)
 			operation, _, err := s.Create(t.Context(), singles(5))
 			if err != nil {
