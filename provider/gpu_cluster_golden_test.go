@@ -4,6 +4,7 @@ package provider_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -227,10 +228,13 @@ func TestAccGPUCluster_interruptedRoll(t *testing.T) {
 	acctest.Eventually(t, "the cluster network was looked at", func() bool { return s.region.Stats().Operations["ListWorkRequests"] > looks })
 	apply.Interrupt()
 	_, output := apply.Wait()
-	golden(t, "interrupted_roll", output)
+	// Between the detachment of a node and the launch of the next, OCI counts one less.
+	golden(t, "interrupted_roll", regexp.MustCompile(`with \d of 3 nodes`).ReplaceAllString(output, "with … of 3 nodes"))
 	gate.Open()
-	if plan := s.plan(); !strings.Contains(plan, "0 to add, 1 to change, 0 to destroy") {
-		t.Errorf("the next plan does not carry on:\n%s", plan)
+	for _, refresh := range []string{"-refresh=false", "-refresh=true"} {
+		if plan := s.Must("plan", "-no-color", refresh); !strings.Contains(plan, "0 to add, 1 to change, 0 to destroy") {
+			t.Errorf("the next plan does not carry on:\n%s", plan)
+		}
 	}
 	s.Apply()
 	s.ExpectNoChanges()
