@@ -42,15 +42,15 @@ their command.`,
 		Example: `  ocihpc-lab up
   eval "$(ocihpc-lab env)"
   terraform apply
-  ocihpc-lab exec bastion -- ping -c 1 10.0.1.2
+  ocihpc-lab exec bastion -- ping -c 1 10.0.64.2
   ocihpc-lab down`,
 		Version: version, SilenceErrors: true, SilenceUsage: true,
 		Args: arguments(cobra.NoArgs), // an unknown command
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.PersistentFlags().StringVar(&dir, "dir", lab.DefaultDir(), "state directory: keys, files for clients, log")
-	root.AddCommand(newUp(&dir), newDown(&dir), newStatus(&dir), newRequests(&dir), newScenario(&dir), newEnv(&dir), newExec(&dir), newRun())
+	root.PersistentFlags().StringVar(&dir, "dir", lab.DefaultDir(), "state directory: keys, files for clients, logs, the region's state, the hosts' disks")
+	root.AddCommand(newUp(&dir), newDown(&dir), newStatus(&dir), newRequests(&dir), newScenario(&dir), newClock(&dir), newEnv(&dir), newExec(&dir), newRun())
 	return root
 }
 
@@ -67,8 +67,8 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 // configFlags lets the command line say what the region is like.
 func configFlags(cmd *cobra.Command, cfg *lab.Config) {
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&cfg.Hosts), "hosts", string(lab.HostsLinux), `what an instance is: "linux", a Linux host, or "none", a record of the API`)
-	flags.Float64Var(&cfg.TimeScale, "time-scale", lab.DefaultTimeScale, "by how much OCI's intervals are shortened; 1000 makes a minute 60 ms")
+	flags.StringVar((*string)(&cfg.Hosts), "hosts", "", `what an instance is: "linux" (the default), a Linux host, or "none", a record of the API`)
+	flags.Float64Var(&cfg.TimeScale, "time-scale", 0, "by how much OCI's intervals are shortened; 1000 (the default) makes a minute 60 ms")
 	flags.StringToIntVar(&cfg.Capacity, "capacity", nil, "hosts that the region has of a shape, such as BM.GPU4.8=4; other shapes have no limit")
 	flags.StringVar((*string)(&cfg.Shortage), "shortage", string(ocisim.ShortageWaits), `what a pool without capacity does: wait (the default), "runs-short" or "terminates"`)
 	flags.Var((*scenarioFile)(&cfg.Scenario), "scenario", "file that says what is scarce and what goes wrong; see ocihpc-lab scenario --help")
@@ -86,7 +86,12 @@ func newUp(dir *string) *cobra.Command {
 		Use: "up", Short: "Start the region and print what clients need",
 		Long: `up starts the region, which runs until "down" (or the machine's end), and prints what
 clients need. The same is in the state directory: info.json, env (for a shell), config (an OCI
-configuration file), and the keys, all readable by you alone.`,
+configuration file), and the keys, all readable by you alone.
+
+Where the state directory has a region that ended otherwise, by "down --keep", by being killed, or
+with the machine, that region goes on: the same OCIDs, keys and, if they are free, ports. What was
+being made is made, and running instances boot with their disks. Options that are not given stay as
+they were. With --fresh a new region takes its place.`,
 		Example: `  ocihpc-lab up
   ocihpc-lab up --capacity BM.GPU4.8=4 --time-scale 60`,
 		Args: arguments(cobra.NoArgs),
@@ -98,11 +103,18 @@ configuration file), and the keys, all readable by you alone.`,
 			if err != nil {
 				return err
 			}
+			if l.Warning != "" {
+				_, _ = fmt.Fprintln(cmd.ErrOrStderr(), l.Warning)
+			}
+			if l.GoesOn {
+				_, _ = fmt.Fprintln(cmd.OutOrStdout(), "The region of this state directory goes on.")
+			}
 			printInfo(cmd.OutOrStdout(), l.Info)
 			return nil
 		},
 	}
 	configFlags(cmd, &cfg)
+	cmd.Flags().BoolVar(&cfg.Fresh, "fresh", false, "discard the region that the state directory has, and start a new one")
 	return cmd
 }
 
@@ -133,17 +145,28 @@ func printInfo(w io.Writer, i lab.Info) {
 }
 
 func newDown(dir *string) *cobra.Command {
-	return &cobra.Command{
-		Use: "down", Short: "Stop the region and its hosts; nothing is left",
+	var keep bool
+	cmd := &cobra.Command{
+		Use: "down", Short: "Stop the region and its hosts; nothing is left but the logs",
+		Long: `down stops the region and its hosts and removes its state: resources, keys, and the hosts'
+disks. With --keep the state stays, and the next "up" goes on with it. Without, it also removes what a
+region has left that was killed.`,
 		Args: arguments(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lab.Open(*dir)
-			if err != nil {
+			switch {
+			case errors.Is(err, lab.ErrNotRunning) && !keep:
+				return lab.Remove(cmd.Context(), *dir)
+			case err != nil:
 				return err
+			case keep:
+				return l.Suspend()
 			}
 			return l.Close()
 		},
 	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the region's state for the next up")
+	return cmd
 }
 
 func newStatus(dir *string) *cobra.Command {

@@ -55,6 +55,7 @@ below it. Counts such as "times" begin anew.
   launch_shortage: work-request  LaunchInstance fails in its work request, not with status 500
   reservation_shortage: logs     where a cluster network says so: errors, logs; or unnoticed
   keep_vacancies: true           pools do not replace members that are terminated
+  empty_pages: true              an empty page comes before each page of a list
   limits: {BM.GPU4.8: 16}        LimitExceeded above so many instances
   quotas: {BM.GPU4.8: 8}         QuotaExceeded above so many in a compartment
   tag_defaults: {Oracle-Tags: {CreatedBy: jo, CreatedOn: "${oci.datetime}"}}

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +27,8 @@ type controlRequest struct {
 	Host      string           `json:"host,omitempty"`
 	Argv      []string         `json:"argv,omitempty"`
 	Scenario  *ocisim.Scenario `json:"scenario,omitempty"`
+	Advance   time.Duration    `json:"advance,omitempty"` // of the clock
+	Keep      bool             `json:"keep,omitempty"`    // the state of a lab that stops
 }
 
 // Operations on the control socket.
@@ -33,6 +36,7 @@ const (
 	operationStatus   = "status"
 	operationExec     = "exec"
 	operationScenario = "scenario"
+	operationClock    = "clock"
 	operationStop     = "stop"
 )
 
@@ -73,7 +77,10 @@ func (d *daemon) control(ctx context.Context, conn *net.UnixConn) error {
 		return json.NewEncoder(conn).Encode(d.exec(ctx, conn, request, files))
 	case operationScenario:
 		return json.NewEncoder(conn).Encode(d.setScenario(request.Scenario))
+	case operationClock:
+		return json.NewEncoder(conn).Encode(d.clock(request.Advance))
 	case operationStop:
+		d.keep.Store(request.Keep)
 		d.stop()
 		return nil
 	}
@@ -112,6 +119,19 @@ func (d *daemon) setScenario(c *ocisim.Scenario) scenarioReply {
 		return scenarioReply{err.Error()}
 	}
 	return scenarioReply{}
+}
+
+// clockReply shows the clock, or says why it was not advanced.
+type clockReply struct {
+	Clock ocisim.Clock `json:"clock"`
+	Error string       `json:"error"`
+}
+
+func (d *daemon) clock(advance time.Duration) clockReply {
+	if err := d.region.Advance(advance); err != nil {
+		return clockReply{Error: err.Error()}
+	}
+	return clockReply{Clock: d.region.Clock()}
 }
 
 func (d *daemon) status() Status {
@@ -168,6 +188,19 @@ func (l *Lab) SetScenario(ctx context.Context, c ocisim.Scenario) error {
 		return errors.New(reply.Error)
 	}
 	return nil
+}
+
+// Advance moves the region's clock on, and gives it: boots, terminations and retention of so long are over
+// at once. 0 only reads the clock.
+func (l *Lab) Advance(ctx context.Context, by time.Duration) (ocisim.Clock, error) {
+	var reply clockReply
+	if err := l.ask(ctx, controlRequest{Operation: operationClock, Advance: by}, &reply); err != nil {
+		return ocisim.Clock{}, fmt.Errorf("ask for the lab's clock: %w", err)
+	}
+	if reply.Error != "" {
+		return ocisim.Clock{}, errors.New(reply.Error)
+	}
+	return reply.Clock, nil
 }
 
 // ask sends one request and reads its answer.
@@ -260,11 +293,14 @@ func (l *Lab) ExecFiles(ctx context.Context, host string, argv []string, stdin, 
 	return hostinit.Exec(ctx, conn, controlRequest{Operation: operationExec, Host: host, Argv: argv}, stdin, stdout, stderr)
 }
 
-// Close ends the lab and returns when its processes, and with them its hosts, are gone. Its keys and
-// files for clients go too; the log stays unless the state directory is a temporary one. A lab that has
-// ended already is no error.
+// Suspend ends the lab like [Lab.Close] and keeps its state: [Start] with the same directory goes on with it.
+func (l *Lab) Suspend() error { return l.end(true) }
+
+// Close ends the lab and returns when its processes, and with them its hosts, are gone. Its keys, its
+// files for clients, its disks and its region go too; the logs stay unless the state directory is a
+// temporary one. A lab that has ended already is no error.
 func (l *Lab) Close() error {
-	if err := l.end(); err != nil {
+	if err := l.end(false); err != nil {
 		return err
 	}
 	if l.temporary {
@@ -278,10 +314,10 @@ func (l *Lab) Close() error {
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-	return removeFiles(l.Info.Dir) // The lab has done so itself, unless it was killed.
+	return removeState(context.Background(), l.Info.Dir) // The lab has done so itself, unless it was killed.
 }
 
-func (l *Lab) end() error {
+func (l *Lab) end(keep bool) error {
 	pidfd, err := unix.PidfdOpen(l.Info.PID, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
@@ -298,7 +334,7 @@ func (l *Lab) end() error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := hostinit.WriteWithFiles(conn, controlRequest{Operation: operationStop}); err != nil {
+	if err := hostinit.WriteWithFiles(conn, controlRequest{Operation: operationStop, Keep: keep}); err != nil {
 		return err
 	}
 	if l.lifetime != nil {

@@ -18,7 +18,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,10 +32,17 @@ import (
 )
 
 func init() {
-	switch os.Getenv(hostinit.StageVariable) {
-	case stageUserNamespace:
-		fmt.Fprintln(os.Stderr, becomeRoot())
+	stage := os.Getenv(hostinit.StageVariable)
+	if next, waits := strings.CutPrefix(stage, inUserNamespace); waits {
+		fmt.Fprintln(os.Stderr, becomeRoot(next))
 		os.Exit(1)
+	}
+	switch stage {
+	case stageRemove:
+		if err := os.RemoveAll(os.Args[1]); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
 	case stageDaemon:
 		if err := runDaemon(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -43,13 +52,13 @@ func init() {
 	}
 }
 
-// becomeRoot waits for the IDs of the user namespace and executes the daemon, which then has root's
+// becomeRoot waits for the IDs of the user namespace and executes the next stage, which then has root's
 // capabilities. It returns only an error.
-func becomeRoot() error {
+func becomeRoot(next string) error {
 	if _, err := syscall.Read(0, make([]byte, 1)); err != nil {
 		return fmt.Errorf("wait for the user namespace: %w", err)
 	}
-	env := []string{hostinit.StageVariable + "=" + stageDaemon, "PATH=" + hostinit.Path, "HOME=/", "LANG=C.UTF-8"}
+	env := []string{hostinit.StageVariable + "=" + next, "PATH=" + hostinit.Path, "HOME=/", "LANG=C.UTF-8"}
 	return fmt.Errorf("enter the user namespace: %w", syscall.Exec("/proc/self/exe", os.Args, env)) // #nosec G204 G702 -- itself
 }
 
@@ -57,7 +66,7 @@ func becomeRoot() error {
 var (
 	vcnCIDR       = netip.MustParsePrefix("10.0.0.0/16")
 	publicCIDR    = netip.MustParsePrefix("10.0.0.0/24")
-	privateCIDR   = netip.MustParsePrefix("10.0.1.0/24")
+	privateCIDR   = netip.MustParsePrefix("10.0.64.0/18") // room for the largest clusters
 	publicGateway = netip.MustParseAddr("10.0.0.1")
 	bastionIP     = netip.MustParseAddr("10.0.0.254")
 )
@@ -69,6 +78,10 @@ type daemon struct {
 	region *ocisim.Server
 	hosts  *labhost.Hosts // nil without hosts
 	stop   context.CancelFunc
+	// keep says that the state outlives the lab.
+	keep atomic.Bool
+	// disks is where hosts keep what they write; empty means in memory. warning says why.
+	disks, warning string
 }
 
 // runDaemon is the life of a lab.
@@ -76,23 +89,19 @@ func runDaemon() error {
 	for fd := httpFD; fd <= bastionFD; fd++ {
 		syscall.CloseOnExec(fd)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	d := &daemon{log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})), stop: stop}
 	stdin := json.NewDecoder(os.Stdin)
 	if err := stdin.Decode(&d.cfg); err != nil {
 		return fmt.Errorf("read the lab's configuration: %w", err)
 	}
-	defer d.removeFiles()
-	go func() {
-		var detached bool
-		if err := stdin.Decode(&detached); err != nil || !detached {
-			stop() // Whoever wanted the lab is gone.
-		}
-	}()
+	defer d.end()
+	d.keep.Store(d.cfg.GoesOn) // until it is up
+	go d.watch(stdin)
 	began := time.Now()
 	err := d.start(ctx)
-	if report := reportReady(err); report != nil {
+	if report := d.reportReady(err); report != nil {
 		return errors.Join(err, report)
 	}
 	if err != nil {
@@ -104,25 +113,57 @@ func runDaemon() error {
 	return nil
 }
 
-// removeFiles takes the files for clients away, for nobody may be left who does. The daemon sees the
-// state directory only through its descriptor: it has a /tmp of its own.
-func (d *daemon) removeFiles() {
-	dir := fmt.Sprintf("/proc/self/fd/%d", dirFD)
+// watch ends the lab with whoever wanted it, or by a signal. A signal to a detached lab is the machine's
+// end, or a service manager's stop: the lab can go on after it.
+func (d *daemon) watch(stdin *json.Decoder) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	var detached atomic.Bool
+	go func() {
+		<-signals
+		if detached.Load() {
+			d.keep.Store(true)
+		}
+		d.stop()
+	}()
+	var word bool
+	if err := stdin.Decode(&word); err != nil || !word {
+		d.keep.Store(d.cfg.GoesOn && d.cfg.Detached) // An interrupted start takes nothing away.
+		d.stop()                                     // Whoever wanted the lab is gone.
+		return
+	}
+	detached.Store(true)
+}
+
+// dirPath is the state directory as the daemon sees it: it has a /tmp of its own.
+var dirPath = fmt.Sprintf("/proc/self/fd/%d", dirFD)
+
+// end takes the lab's state away, unless it is kept: nobody may be left who does.
+func (d *daemon) end() {
+	if d.keep.Load() {
+		return
+	}
 	var err error
+	if d.region != nil {
+		err = d.region.Close()
+	}
+	if d.hosts != nil {
+		err = errors.Join(err, d.hosts.Close()) // They could write while their disks are removed.
+	}
 	if d.cfg.Temporary {
-		err = os.RemoveAll(dir + "/../" + filepath.Base(d.cfg.Dir))
+		err = errors.Join(err, os.RemoveAll(dirPath+"/../"+filepath.Base(d.cfg.Dir)))
 	} else {
-		err = removeFiles(dir)
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dirPath, disksDir)), removeFiles(dirPath))
 	}
 	if err != nil {
-		d.log.Error("files for clients are left", "error", err)
+		d.log.Error("files are left", "error", err)
 	}
 }
 
 // reportReady tells the starter how the start went.
-func reportReady(start error) error {
+func (d *daemon) reportReady(start error) error {
 	pipe := os.NewFile(readyFD, "ready")
-	var message readyMessage
+	message := readyMessage{Warning: d.warning}
 	if start != nil {
 		message.Error = start.Error()
 	}
@@ -153,12 +194,12 @@ func (d *daemon) start(ctx context.Context) error {
 const hostsDir = "/tmp"
 
 func (d *daemon) startHosts(ctx context.Context) error {
-	if err := isolateMounts(d.cfg.UserNamespace); err != nil {
+	if err := d.isolateMounts(); err != nil {
 		return err
 	}
 	var err error
 	d.hosts, err = labhost.New(ctx, labhost.Config{
-		Dir: hostsDir, UserNamespace: d.cfg.UserNamespace, NVIDIADevices: d.cfg.NVIDIADevices,
+		Dir: hostsDir, Disks: d.disks, UserNamespace: d.cfg.UserNamespace, NVIDIADevices: d.cfg.NVIDIADevices,
 	})
 	if err != nil {
 		return err
@@ -185,9 +226,54 @@ func (d *daemon) startHosts(ctx context.Context) error {
 	return nil
 }
 
-// isolateMounts gives the lab a /proc that shows its processes and a /tmp of its own.
-func isolateMounts(userNamespace bool) error {
+// isolateMounts gives the lab a /proc that shows its processes and a /tmp of its own, in which the disks of
+// the state directory are.
+func (d *daemon) isolateMounts() error {
 	unix.Umask(0o022)
+	disks, err := openDisks(d.cfg)
+	if err != nil {
+		return err
+	}
+	if disks != nil {
+		defer func() { _ = disks.Close() }()
+	}
+	if err := mountAll(d.cfg.UserNamespace); err != nil {
+		return err
+	}
+	if disks == nil {
+		return nil
+	}
+	d.disks = filepath.Join(hostsDir, disksDir)
+	if err := os.Mkdir(d.disks, 0o700); err != nil {
+		return fmt.Errorf("show the hosts' disks: %w", err)
+	}
+	if err := unix.Mount(fmt.Sprintf("/proc/self/fd/%d", disks.Fd()), d.disks, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("show the hosts' disks: %w", err)
+	}
+	if err := labhost.CheckDisks(d.disks, d.cfg.UserNamespace); err != nil {
+		d.disks, d.warning = filepath.Join(hostsDir, "memory"), fmt.Sprintf("The hosts' disks are in memory, and end with the lab: %v.", err)
+		d.log.Warn("the hosts' disks are in memory, and end with the lab", "error", err)
+	}
+	return nil
+}
+
+// openDisks opens the directory of the disks before a mount hides it; nil for a temporary lab.
+func openDisks(cfg daemonConfig) (*os.File, error) {
+	if cfg.Temporary {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	path := filepath.Join(cfg.Dir, disksDir)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("make the hosts' disks: %w", err)
+	}
+	disks, err := os.Open(path) // #nosec G304 -- in the lab's own directory
+	if err != nil {
+		return nil, fmt.Errorf("open the hosts' disks: %w", err)
+	}
+	return disks, nil
+}
+
+func mountAll(userNamespace bool) error {
 	for _, mount := range []struct {
 		kind, target string
 		flags        uintptr
@@ -229,15 +315,21 @@ func (d *daemon) startAPI(ctx context.Context) error {
 		},
 		Bastion:  &ocisim.Bastion{ID: labhost.BastionID, SubnetID: info.PublicSubnetID, Address: bastionIP},
 		Images:   images(info.ImageID),
-		Scenario: d.cfg.Scenario.Over(d.cfg.scarcity()), TimeScale: d.cfg.TimeScale, Logger: d.log,
+		Scenario: d.cfg.scenario(), TimeScale: d.cfg.TimeScale, Logger: d.log,
 	}
-	if cfg.OnRequest, err = openRequestLog(fmt.Sprintf("/proc/self/fd/%d", dirFD)); err != nil {
+	if !d.cfg.Temporary {
+		cfg.Store = filepath.Join(dirPath, regionFile)
+	}
+	if cfg.OnRequest, err = openRequestLog(dirPath); err != nil {
 		return err
 	}
 	if d.hosts != nil {
 		cfg.Hosts = d.hosts
 	}
 	if d.region, err = ocisim.New(cfg); err != nil {
+		return err
+	}
+	if err := d.region.HostsRestored(ctx); err != nil {
 		return err
 	}
 	return d.serveAPI(ctx)

@@ -61,7 +61,7 @@ func writeAPIKey(info *Info) (*rsa.PublicKey, error) {
 	return &key.PublicKey, errors.Join(writeFile(info.KeyFile, keyPEM), writeFile(info.ConfigFile, []byte(config)))
 }
 
-// authorityPEM is the lab's certificate authority on its way to the daemon. The key is in no file.
+// authorityPEM is the lab's certificate authority on its way to the daemon.
 type authorityPEM struct {
 	CertificatePEM []byte `json:"certificate_pem"`
 	KeyPEM         []byte `json:"key_pem"`

@@ -89,11 +89,11 @@ const (
 	sshKeyFile  = "id_ed25519"
 )
 
-// removeFiles removes what a state directory has for clients of a lab. The log stays.
+// removeFiles removes what a state directory has of a lab, but for its disks. The logs stay.
 func removeFiles(dir string) error {
 	var errs error
 	for _, name := range []string{
-		infoFile, envFile, controlFile, apiKeyFile, configFile, caFile, sshKeyFile, sshKeyFile + ".pub",
+		labFile, regionFile, infoFile, envFile, controlFile, apiKeyFile, configFile, caFile, sshKeyFile, sshKeyFile + ".pub",
 	} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = errors.Join(errs, err)

@@ -43,9 +43,12 @@ const DefaultTimeScale = 1000
 
 // Config of a lab. The zero value is a complete one.
 type Config struct {
-	// Dir is the state directory: keys, files for clients, log. Empty means a temporary one, removed by
-	// [Lab.Close].
+	// Dir is the state directory: keys, files for clients, log, the region's state and the hosts' disks.
+	// Where it has been left by a lab, by [Lab.Suspend] or however that was killed, the lab goes on, and
+	// the zero values below mean what that lab had. Empty means a temporary one, removed by [Lab.Close].
 	Dir string `json:"dir"`
+	// Fresh discards what a lab has left in Dir.
+	Fresh bool `json:"fresh"`
 	// Detached lets the lab outlive this process: [Open] finds it again by Dir. Otherwise it ends with
 	// this process, however that ends.
 	Detached bool     `json:"detached"`
@@ -59,7 +62,7 @@ type Config struct {
 	KeepVacancies bool `json:"keep_vacancies"`
 	// Scenario says what else is scarce and what goes wrong. It counts over the three above.
 	Scenario ocisim.Scenario `json:"scenario"`
-	// Ports on 127.0.0.1; 0 means a free one.
+	// Ports on 127.0.0.1; 0 means those of the lab that goes on, if they are free, or free ones.
 	HTTPPort    int `json:"http_port"`
 	HTTPSPort   int `json:"https_port"`
 	BastionPort int `json:"bastion_port"`
@@ -96,11 +99,14 @@ type InstanceStatus struct {
 	State     string     `json:"state"` // the lifecycle state, such as RUNNING
 }
 
-// DefaultDir is the state directory of a user's lab: $XDG_RUNTIME_DIR/ocihpc-lab-UID, or in /tmp.
+// DefaultDir is the state directory of a user's lab: ocihpc-lab in $XDG_STATE_HOME, which is
+// ~/.local/state by default; without a home, a directory in /tmp.
 func DefaultDir() string {
-	base := os.Getenv("XDG_RUNTIME_DIR")
-	if base == "" {
-		base = "/tmp"
+	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
+		return filepath.Join(state, "ocihpc-lab")
 	}
-	return filepath.Join(base, "ocihpc-lab-"+strconv.Itoa(os.Getuid()))
+	if home, err := os.UserHomeDir(); err == nil && home != "/" {
+		return filepath.Join(home, ".local/state/ocihpc-lab")
+	}
+	return filepath.Join("/tmp", "ocihpc-lab-"+strconv.Itoa(os.Getuid()))
 }

@@ -237,7 +237,7 @@ func TestHosts(t *testing.T) {
 		if !regexp.MustCompile(`^inst-[a-z0-9]{5}-gpu$`).MatchString(hostname) {
 			t.Errorf("host name %q", hostname)
 		}
-		if !strings.HasPrefix(address, "10.0.1.") {
+		if !strings.HasPrefix(address, "10.0.64.") {
 			t.Errorf("address %q is not in the private subnet", address)
 		}
 		if other := mustExec(t, l, b, "getent", "hosts", hostname); !strings.HasPrefix(other, address) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -21,9 +22,10 @@ import (
 // Stages of the daemon's start, in hostinit.StageVariable.
 const (
 	stageDaemon = "daemon"
-	// stageUserNamespace waits until its user IDs are mapped, and only then gets root's capabilities, by
-	// executing itself as stageDaemon.
-	stageUserNamespace = "user-namespace"
+	stageRemove = "remove" // of disks
+	// A stage with this before its name waits until its user IDs are mapped, and only then gets root's
+	// capabilities, by executing itself as that stage.
+	inUserNamespace = "user-namespace-"
 )
 
 // namespaces that the daemon has to itself.
@@ -49,11 +51,16 @@ func launch(ctx context.Context, cfg Config, files []*os.File, log *os.File) (*d
 		}
 		// A root without capabilities, as in a container, is a plain user.
 	}
+	return spawnAsRoot(ctx, stageDaemon, cfg.Dir, namespaces, files, log)
+}
+
+// spawnAsRoot starts a stage as the root of a user namespace of its own.
+func spawnAsRoot(ctx context.Context, stage, dir string, flags uintptr, files []*os.File, log *os.File) (*daemonProcess, error) {
 	maps, err := subordinateIDs()
 	if err != nil {
 		return nil, err
 	}
-	process, err := spawn(ctx, stageUserNamespace, cfg.Dir, namespaces|syscall.CLONE_NEWUSER, files, log)
+	process, err := spawn(ctx, inUserNamespace+stage, dir, flags|syscall.CLONE_NEWUSER, files, log)
 	if err != nil {
 		return nil, explainUserNamespaces(err)
 	}
@@ -66,6 +73,23 @@ func launch(ctx context.Context, cfg Config, files []*os.File, log *os.File) (*d
 		return nil, errors.Join(err, process.kill())
 	}
 	return process, nil
+}
+
+// removeAsRoot removes a directory of a plain user with files of subordinate users.
+func removeAsRoot(ctx context.Context, dir string) error {
+	process, err := spawnAsRoot(ctx, stageRemove, dir, 0, nil, nil)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-process.ended:
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), process.kill())
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s: files are left, of your subordinate users", dir)
+	}
+	return nil
 }
 
 func spawn(ctx context.Context, stage, dir string, flags uintptr, files []*os.File, log *os.File) (*daemonProcess, error) {

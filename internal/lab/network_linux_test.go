@@ -244,7 +244,7 @@ func TestOwnVCN(t *testing.T) {
 		return *n.Id
 	}
 	theirs := c.launch(c.Info.SubnetID)
-	overlapping, own := c.launch(subnet("10.0.1.0/24")), c.launch(subnet("10.9.1.0/24"))
+	overlapping, own := c.launch(subnet("10.0.64.0/24")), c.launch(subnet("10.9.1.0/24"))
 	if overlapping.address == theirs.address {
 		t.Fatalf("two hosts have the address %s", theirs.address)
 	}

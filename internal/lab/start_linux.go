@@ -30,6 +30,11 @@ import (
 type Lab struct {
 	Info Info
 
+	// GoesOn says that the lab is one that ended earlier. Start sets it.
+	GoesOn bool
+	// Warning is what a user should know of how the lab runs on this machine; often empty. Start sets it.
+	Warning string
+
 	lifetime  io.WriteCloser // the lab ends when this is closed; nil for one that is detached
 	temporary bool           // the state directory goes with the lab
 }
@@ -55,6 +60,9 @@ type daemonConfig struct {
 	BastionHostKey []byte       `json:"bastion_host_key"` // private, PEM
 	UserNamespace  bool         `json:"user_namespace"`
 	NVIDIADevices  []string     `json:"nvidia_devices"`
+	// GoesOn says that the region is one of an earlier lab, and OwnScenario that its scenario stays.
+	GoesOn      bool `json:"goes_on"`
+	OwnScenario bool `json:"own_scenario"`
 }
 
 // scarcity is what the lab is started with below any scenario.
@@ -66,15 +74,8 @@ func (c Config) scarcity() ocisim.Scenario {
 // It fails with [ErrRunning] where a lab has the same state directory, and with [ErrUnsupported] where
 // hosts are impossible or programs are missing.
 func Start(ctx context.Context, cfg Config) (*Lab, error) {
-	cfg.Hosts = cmp.Or(cfg.Hosts, HostsLinux)
-	cfg.TimeScale = cmp.Or(cfg.TimeScale, DefaultTimeScale)
-	if cfg.Hosts != HostsLinux && cfg.Hosts != HostsNone {
+	if cfg.Hosts != "" && cfg.Hosts != HostsLinux && cfg.Hosts != HostsNone {
 		return nil, fmt.Errorf("start the lab: host mode %q is unknown; choose %q or %q", cfg.Hosts, HostsLinux, HostsNone)
-	}
-	if cfg.Hosts == HostsLinux {
-		if err := checkPrograms(hostinit.Path); err != nil {
-			return nil, err
-		}
 	}
 	lab := &Lab{temporary: cfg.Dir == ""}
 	if err := makeDir(&cfg); err != nil {
@@ -119,23 +120,61 @@ func (l *Lab) start(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	if err := l.startLocked(ctx, cfg, dir); err != nil {
-		return errors.Join(err, removeFiles(cfg.Dir))
+	old, err := l.before(ctx, cfg)
+	if err != nil {
+		return err
 	}
-	return nil
+	l.GoesOn = old != nil
+	err = l.startLocked(ctx, cfg, dir, old)
+	if err != nil && old == nil {
+		err = errors.Join(err, removeState(ctx, cfg.Dir))
+	}
+	return err
 }
 
-func (l *Lab) startLocked(ctx context.Context, cfg Config, dir *os.File) error {
-	sockets, err := listen(ctx, cfg)
+// before gives the lab that goes on; nil for a new one, whose state directory is then clear.
+func (l *Lab) before(ctx context.Context, cfg Config) (*daemonConfig, error) {
+	if !cfg.Fresh {
+		if old, err := readState(cfg.Dir); old != nil || err != nil {
+			return old, err
+		}
+	}
+	return nil, removeState(ctx, cfg.Dir)
+}
+
+func (l *Lab) startLocked(ctx context.Context, cfg Config, dir *os.File, old *daemonConfig) error {
+	ownScenario := old != nil && !cfg.saysScenario()
+	if old != nil {
+		var err error
+		if cfg, err = cfg.over(old.Config); err != nil {
+			return err
+		}
+	}
+	cfg.Hosts, cfg.TimeScale = cmp.Or(cfg.Hosts, HostsLinux), cmp.Or(cfg.TimeScale, DefaultTimeScale)
+	if cfg.Hosts == HostsLinux {
+		if err := checkPrograms(hostinit.Path); err != nil {
+			return err
+		}
+	}
+	sockets, err := listen(ctx, cfg, old)
 	defer sockets.close()
 	if err != nil {
 		return err
 	}
-	daemon, err := describe(ctx, cfg, sockets)
-	if err != nil {
+	daemon := old
+	if daemon == nil {
+		if daemon, err = describe(cfg); err != nil {
+			return err
+		}
+	}
+	daemon.Config, daemon.Temporary, daemon.GoesOn, daemon.OwnScenario = cfg, l.temporary, old != nil, ownScenario
+	daemon.Info.reachedBy(sockets)
+	if cfg.Hosts == HostsLinux {
+		daemon.NVIDIADevices = nvidiaDevices(ctx)
+	}
+	if err := daemon.writeState(); err != nil {
 		return err
 	}
-	daemon.Temporary = l.temporary
 	l.Info = daemon.Info
 	log, err := os.OpenFile(filepath.Join(cfg.Dir, logFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -159,7 +198,7 @@ func (l *Lab) startLocked(ctx context.Context, cfg Config, dir *os.File) error {
 		err = fmt.Errorf("send the lab its configuration: %w", err)
 		return errors.Join(err, process.kill())
 	}
-	if err := waitReady(ctx, ready, log.Name()); err != nil {
+	if l.Warning, err = waitReady(ctx, ready, log.Name()); err != nil {
 		return errors.Join(err, process.kill())
 	}
 	err = l.Info.write()
@@ -207,27 +246,42 @@ type sockets struct {
 	httpPort, httpsPort, bastionPort int
 }
 
-// listen gives what it has opened, also with an error.
-func listen(ctx context.Context, cfg Config) (*sockets, error) {
+// listen gives what it has opened, also with an error. A lab that goes on has the ports that it had, where
+// they are free.
+func listen(ctx context.Context, cfg Config, old *daemonConfig) (*sockets, error) {
 	s := &sockets{}
+	var before Info
+	if old != nil {
+		before = old.Info
+	}
 	var err error
-	if s.http, s.httpPort, err = listenTCP(ctx, cfg.HTTPPort); err != nil {
+	if s.http, s.httpPort, err = listenAgain(ctx, cfg.HTTPPort, portOf(before.Endpoint)); err != nil {
 		return s, err
 	}
-	if s.https, s.httpsPort, err = listenTCP(ctx, cfg.HTTPSPort); err != nil {
+	if s.https, s.httpsPort, err = listenAgain(ctx, cfg.HTTPSPort, portOf(before.HTTPSEndpoint)); err != nil {
 		return s, err
 	}
 	if s.control, err = listenControl(cfg.Dir); err != nil {
 		return s, err
 	}
 	if cfg.Hosts == HostsLinux {
-		bastion, port, err := listenTCP(ctx, cfg.BastionPort)
+		bastion, port, err := listenAgain(ctx, cfg.BastionPort, before.BastionPort)
 		if err != nil {
 			return s, err
 		}
 		s.bastion, s.bastionPort = []*os.File{bastion}, port
 	}
 	return s, nil
+}
+
+// listenAgain takes a port that is wanted, or else the one before, or else a free one.
+func listenAgain(ctx context.Context, wanted, before int) (*os.File, int, error) {
+	if wanted == 0 && before != 0 {
+		if file, port, err := listenTCP(ctx, before); err == nil {
+			return file, port, nil
+		}
+	}
+	return listenTCP(ctx, wanted)
 }
 
 func listenTCP(ctx context.Context, port int) (*os.File, int, error) {
@@ -254,17 +308,21 @@ func (s *sockets) close() {
 	}
 }
 
+// reachedBy says where clients find the lab.
+func (i *Info) reachedBy(s *sockets) {
+	i.Endpoint, i.HTTPSEndpoint = fmt.Sprintf("http://127.0.0.1:%d", s.httpPort), fmt.Sprintf("https://127.0.0.1:%d", s.httpsPort)
+	i.BastionPort = s.bastionPort
+}
+
 // describe makes the region's identities, writes the files for clients, and gives what the daemon needs.
-func describe(ctx context.Context, cfg Config, s *sockets) (daemonConfig, error) {
+func describe(cfg Config) (*daemonConfig, error) {
 	info := Info{
 		Dir: cfg.Dir, Region: regionName, AvailabilityDomain: availabilityDomain,
-		Endpoint:      fmt.Sprintf("http://127.0.0.1:%d", s.httpPort),
-		HTTPSEndpoint: fmt.Sprintf("https://127.0.0.1:%d", s.httpsPort),
-		TenancyOCID:   newOCID("tenancy"), UserOCID: newOCID("user"), CompartmentID: newOCID("compartment"),
+		TenancyOCID: newOCID("tenancy"), UserOCID: newOCID("user"), CompartmentID: newOCID("compartment"),
 		VCNID: newOCID("vcn"), SubnetID: newOCID("subnet"), PublicSubnetID: newOCID("subnet"), ImageID: newOCID("image"),
 		SSHPrivateKeyPath: filepath.Join(cfg.Dir, sshKeyFile),
 	}
-	daemon := daemonConfig{Config: cfg}
+	daemon := &daemonConfig{}
 	apiKey, err := writeAPIKey(&info)
 	if err != nil {
 		return daemon, err
@@ -292,8 +350,7 @@ func describe(ctx context.Context, cfg Config, s *sockets) (daemonConfig, error)
 			return daemon, err
 		}
 		daemon.BastionHostKey = hostKey.PrivatePEM
-		daemon.NVIDIADevices = nvidiaDevices(ctx)
-		info.BastionHost, info.BastionPort, info.BastionUser = "127.0.0.1", s.bastionPort, "opc"
+		info.BastionHost, info.BastionUser = "127.0.0.1", "opc"
 		info.BastionHostKey = hostKey.AuthorizedKey()
 	}
 	daemon.Info = info
@@ -302,23 +359,24 @@ func describe(ctx context.Context, cfg Config, s *sockets) (daemonConfig, error)
 
 // readyMessage is the daemon's one word on how its start went.
 type readyMessage struct {
-	Error string `json:"error"`
+	Error   string `json:"error"`
+	Warning string `json:"warning"`
 }
 
-func waitReady(ctx context.Context, pipe *os.File, log string) error {
+func waitReady(ctx context.Context, pipe *os.File, log string) (warning string, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = pipe.Close() })
 	defer stop()
 	var message readyMessage
 	if err := json.NewDecoder(pipe).Decode(&message); err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return "", ctx.Err()
 		}
-		return fmt.Errorf("the lab ended while it started: %s", lastLines(log))
+		return "", fmt.Errorf("the lab ended while it started: %s", lastLines(log))
 	}
 	if message.Error != "" {
-		return errors.New(message.Error)
+		return "", errors.New(message.Error)
 	}
-	return nil
+	return message.Warning, nil
 }
 
 // lastLines of a log, for an error message.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/standin"
@@ -167,6 +170,21 @@ func (h *Hosts) Protect(vnics []ocisim.VnicRules) error { return h.network.firew
 
 // Unprotected says why security lists and groups have no effect; nil when they have.
 func (h *Hosts) Unprotected() error { return h.network.firewall.unavailable }
+
+// Close stops all hosts. None may be booted after it.
+func (h *Hosts) Close() error {
+	h.mu.Lock()
+	ids := slices.Collect(maps.Keys(h.hosts))
+	h.mu.Unlock()
+	var group errgroup.Group
+	group.SetLimit(stopsAtOnce)
+	for _, id := range ids {
+		group.Go(func() error { return h.Stop(h.ctx, id) })
+	}
+	return group.Wait()
+}
+
+const stopsAtOnce = 20
 
 // IDs of the instances whose hosts run, sorted; the bastion is not among them.
 func (h *Hosts) IDs() []string {
