@@ -576,7 +576,7 @@ for file in *; do
 done
 cd /mnt
 exec setpriv --reuid=54321 --regid=54321 --clear-groups --inh-caps=-all \
-	env -i PATH=/usr/bin:/bin HOME=/tmp /mnt/lab.test -test.run='^(TestHosts|TestKilled|TestSecurityGroups)$' -test.v`
+	env -i PATH=/usr/bin:/bin HOME=/tmp /mnt/lab.test -test.run='^(TestHosts|TestKilled|TestSecurityGroups|TestGoesOn|TestRemove)$' -test.v`
 	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", binary, files)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestHosts") {
