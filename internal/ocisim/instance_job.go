@@ -71,8 +71,9 @@ func moving(state core.InstanceLifecycleStateEnum) bool {
 	case core.InstanceLifecycleStateProvisioning, core.InstanceLifecycleStateStarting,
 		core.InstanceLifecycleStateStopping, core.InstanceLifecycleStateTerminating:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 func (s *Server) hostLaunched(i *instance, err error) {

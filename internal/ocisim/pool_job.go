@@ -30,7 +30,7 @@ func (s *Server) drivePool(p *pool) {
 	s.begin(&p.job, func(ctx context.Context) {
 		for {
 			var next wait
-			s.update(ctx, func() { next = s.stepPool(p) })
+			s.update(ctx, func() { next = s.stepPool(p) }) //nolint:contextcheck // jobs live as long as the region, not as the job that starts them
 			if next == nil || next(ctx) != nil {
 				return
 			}
@@ -198,14 +198,14 @@ func (s *Server) fill(p *pool) wait {
 		s.endWork(&p.Launching, s.succeed)
 		return s.settle(p)
 	case p.Short:
-		return s.runShort(p, w)
+		return s.runShort(p)
 	}
 	s.launchBatch(p, w)
 	return atOnce
 }
 
 // runShort is what a pool does that lacks members after its last batch.
-func (s *Server) runShort(p *pool, w *workRequest) wait {
+func (s *Server) runShort(p *pool) wait {
 	if s.cfg.Shortage == ShortageWaits {
 		if p.RetryAt == 0 {
 			p.RetryAt = s.clock.present().plus(relaunchInterval) // not from At: an outage is no reason to try often
