@@ -163,11 +163,11 @@ func TestNoInjection(t *testing.T) {
 			benign := everything()
 			benign.Parts, benign.Runcmd, benign.Bootcmd = nil, []string{"true"}, nil
 			checkSameStructure(t, name, foreign, render(t, c).Rendered, render(t, benign).Rendered)
-			runSettings(t, name, setupScript(c))
-			for _, f := range c.Proxy.files(c.OS) {
-				if strings.HasPrefix(f.Content, "export") {
-					runSettings(t, name, f.Content)
-				}
+			if script := setupScript(c); script != setupScript(benign) {
+				runSettings(t, name, script)
+			}
+			if own := "/etc/profile.d/ocihpc-proxy.sh"; strings.HasPrefix(name, ".Proxy") {
+				runSettings(t, name, c.Proxy.files(c.OS)[own].Content)
 			}
 		}
 	}

@@ -8,22 +8,22 @@ container_storage() {
         fi
     done
     for engine in containerd docker; do
-        there=/var/lib/$engine
+        store=/var/lib/$engine
         here=$1/$engine
-        mkdir -p "$here" "$there"
+        mkdir -p "$here" "$store"
         chmod 711 "$here"
-        if ! mountpoint -q "$there" && [ -z "$(ls -A "$here")" ]; then
-            cp -a "$there/." "$here/"
+        if ! mountpoint -q "$store" && [ -z "$(ls -A "$here")" ]; then
+            cp -a "$store/." "$here/"
         fi
-        mount_at "$here" "$there" none "bind,nofail,x-systemd.requires-mounts-for=$1"
+        mount_at "$here" "$store" none "bind,nofail,x-systemd.requires-mounts-for=$1"
         if command -v restorecon >/dev/null; then
-            restorecon -R "$there"
+            restorecon -R "$store"
         fi
         # Without the mount an engine would fill the boot volume.
         unit=/etc/systemd/system/$engine.service.d/50-ocihpc-storage.conf
         if [ ! -e "$unit" ]; then
             mkdir -p "${unit%/*}"
-            printf '[Unit]\nRequiresMountsFor=%s\n' "$there" >"$unit"
+            printf '[Unit]\nRequiresMountsFor=%s\n' "$store" >"$unit"
             systemctl daemon-reload
         fi
     done
