@@ -257,3 +257,24 @@ func between(least, most int64) knownvalue.Check {
 		return nil
 	})
 }
+
+// TestCloudInitConfigReformattedPart: a part that says the same in another form is no change.
+func TestCloudInitConfigReformattedPart(t *testing.T) {
+	t.Parallel()
+	with := func(content string) string {
+		return cloudInitNode("shape = \"generic\"\nparts = [{ content = " + content + " }, { content = \"#!/bin/sh\\n\", content_type = \"text/x-shellscript\" }]")
+	}
+	resource.UnitTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: with(`"packages: [git]\nntp: {enabled: true}\n"`)},
+			{Config: with(`"# the same\nntp:\n  enabled: yes\npackages:\n- 'git'\n"`), PlanOnly: true},
+			{
+				Config: with(`"packages: [git, tmux]\n"`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction(cloudInitResource, plancheck.ResourceActionUpdate),
+				}},
+			},
+		},
+	})
+}
