@@ -251,7 +251,7 @@ func (d *daemon) isolateMounts() error {
 		return fmt.Errorf("show the hosts' disks: %w", err)
 	}
 	if err := labhost.CheckDisks(d.disks, d.cfg.UserNamespace); err != nil {
-		d.disks, d.warning = filepath.Join(hostsDir, "memory"), fmt.Sprintf("The hosts' disks are in memory, and end with the lab: %v.", err)
+		d.disks, d.warning = filepath.Join(hostsDir, "memory"), fmt.Sprintf("The hosts' disks are in memory and end with the lab; %s cannot keep them: %v.", d.cfg.Dir, err)
 		d.log.Warn("the hosts' disks are in memory, and end with the lab", "error", err)
 	}
 	return nil

@@ -176,7 +176,11 @@ func (l *Lab) startLocked(ctx context.Context, cfg Config, dir *os.File, old *da
 		return err
 	}
 	l.Info = daemon.Info
-	log, err := os.OpenFile(filepath.Join(cfg.Dir, logFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	truncate := os.O_TRUNC
+	if old != nil {
+		truncate = 0 // It says how the lab ended.
+	}
+	log, err := os.OpenFile(filepath.Join(cfg.Dir, logFile), os.O_CREATE|os.O_APPEND|truncate|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the lab's log: %w", err)
 	}

@@ -35,7 +35,7 @@ func mountTrial(trial string, userNamespace bool) error {
 	}
 	root := filepath.Join(trial, "root")
 	if err := unix.Mount("overlay", root, "overlay", 0, options); err != nil {
-		return fmt.Errorf("the file system of %s cannot be the upper layer of an overlay: %w", filepath.Dir(trial), err)
+		return fmt.Errorf("its file system cannot be the upper layer of an overlay: %w", err)
 	}
 	err := writeTrial(root)
 	if unmount := unix.Unmount(root, 0); unmount != nil {
@@ -48,7 +48,7 @@ func mountTrial(trial string, userNamespace bool) error {
 func writeTrial(root string) error {
 	dir := filepath.Join(root, "dir")
 	if err := errors.Join(os.Remove(dir), os.Mkdir(dir, 0o700)); err != nil {
-		return fmt.Errorf("an overlay cannot keep its attributes there: %w", err)
+		return fmt.Errorf("its file system cannot keep the attributes of an overlay: %w", err)
 	}
 	return nil
 }
