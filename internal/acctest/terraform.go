@@ -64,24 +64,37 @@ type Terraform struct {
 // The test is skipped when TF_ACC is not set.
 func NewTerraform(t testing.TB, hcl string, env ...string) *Terraform {
 	t.Helper()
-	if os.Getenv("TF_ACC") == "" {
-		t.Skip("acceptance test: set TF_ACC=1 to run it")
-	}
+	return NewTerraformWith(t, map[string]string{Source: Provider(t)}, hcl, env...)
+}
+
+// Source is the provider's source address.
+const Source = "ocihpc/ocihpc"
+
+// Provider builds the provider, once a test process, and gives the folder it lies in. The test is skipped
+// when TF_ACC is not set.
+func Provider(t testing.TB) string {
+	t.Helper()
+	skipUnlessAcceptance(t)
 	built = true
 	dir, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewTerraformWith(t, map[string]string{"ocihpc/ocihpc": dir}, hcl, env...)
+	return dir
+}
+
+func skipUnlessAcceptance(t testing.TB) {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Skip("acceptance test: set TF_ACC=1 to run it")
+	}
 }
 
 // NewTerraformWith makes a working directory whose configuration uses other providers: the folder of each
 // one's binary, by the provider's source address. The test is skipped when TF_ACC is not set.
 func NewTerraformWith(t testing.TB, providers map[string]string, hcl string, env ...string) *Terraform {
 	t.Helper()
-	if os.Getenv("TF_ACC") == "" {
-		t.Skip("acceptance test: set TF_ACC=1 to run it")
-	}
+	skipUnlessAcceptance(t)
 	tf := &Terraform{t: t, dir: t.TempDir(), providers: providers}
 	rc := filepath.Join(tf.dir, "terraform.rc")
 	var overrides strings.Builder

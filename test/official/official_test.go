@@ -15,6 +15,8 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/lab"
 )
 
+func TestMain(m *testing.M) { acctest.Main(m) }
+
 // binaryVariable names the official provider's executable.
 const binaryVariable = "OCI_PROVIDER_BINARY"
 
@@ -43,7 +45,12 @@ func provider(t *testing.T) string {
 // test ends, the lab must have known every request.
 func start(t *testing.T, way lab.Way, configuration string) *acctest.Terraform {
 	t.Helper()
-	dir := provider(t)
+	return startWith(t, way, configuration, map[string]string{"oracle/oci": provider(t)})
+}
+
+// startWith is start with more providers: the folder of each one's binary by its source address.
+func startWith(t *testing.T, way lab.Way, configuration string, providers map[string]string) *acctest.Terraform {
+	t.Helper()
 	l, err := lab.Start(t.Context(), lab.Config{Hosts: lab.HostsNone})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +76,7 @@ func start(t *testing.T, way lab.Way, configuration string) *acctest.Terraform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return acctest.NewTerraformWith(t, map[string]string{"oracle/oci": dir}, string(hcl), append(l.Info.Environ(), env...)...)
+	return acctest.NewTerraformWith(t, providers, string(hcl), append(l.Info.Environ(), env...)...)
 }
 
 // life applies a configuration, changes it by var.generation, and destroys it. After each step, a plan finds
