@@ -33,7 +33,7 @@ failures, and instances that are real Linux hosts with sshd and cloud-init, reac
 a bastion. GPUs are simulated, and say so, unless this machine has NVIDIA GPUs.
 
 Everything runs in namespaces of its own: whichever way the lab ends, no process, mount,
-bridge or namespace is left. It runs as root, or as a plain user with subordinate IDs. Take the
+network or namespace is left. It runs as root, or as a plain user with subordinate IDs. Take the
 plain user for hosts that run what you do not trust: root on a host of root's lab can mount disks.
 
 Exit status: 0 success, 1 failure, 2 usage, 3 no lab is running, 4 one is running already,

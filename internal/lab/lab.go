@@ -5,7 +5,7 @@
 //
 // The region runs in a process of its own with its own mount, PID and network namespaces (as a plain
 // user, in a user namespace too). It is PID 1 there: whichever way it ends, the kernel ends every host
-// with it, and mounts, bridges and addresses vanish with the namespaces. The calling process re-executes
+// with it, and mounts, links and addresses vanish with the namespaces. The calling process re-executes
 // its own binary for this; importing the package is all that the binary needs to do.
 package lab
 

@@ -29,7 +29,7 @@ type network struct {
 
 	mu       sync.Mutex
 	gateways map[netip.Addr]bool
-	hosts    map[netip.Addr]string // by address: addresses are unique in the lab, whatever their VCN
+	hosts    map[netip.Addr]*host // addresses are unique in the lab, whatever their VCN
 }
 
 // newNetwork prepares the network namespace of this process.
@@ -53,7 +53,7 @@ func newNetwork() (*network, error) {
 			return nil, fmt.Errorf("route between hosts: %w", err)
 		}
 	}
-	return &network{firewall: newFirewall(), gateways: map[netip.Addr]bool{}, hosts: map[netip.Addr]string{}}, nil
+	return &network{firewall: newFirewall(), gateways: map[netip.Addr]bool{}, hosts: map[netip.Addr]*host{}}, nil
 }
 
 // attach gives the network namespace of process pid an eth0 in a subnet.
@@ -92,14 +92,15 @@ func (n *network) claim(host *host) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	address := host.address.Addr()
-	if owner, taken := n.hosts[address]; taken || n.gateways[address] {
-		if owner == "" {
-			owner = "a gateway"
-		}
-		return fmt.Errorf("address %s is %s's: all hosts of a lab share its addresses, whatever VCN they are in", address, owner)
+	const shared = "all hosts of a lab share its addresses, whatever VCN they are in"
+	if owner := n.hosts[address]; owner != nil {
+		return fmt.Errorf("address %s is host %s's: %s", address, owner.hostname, shared)
 	}
-	if owner, taken := n.hosts[host.gateway]; taken {
-		return fmt.Errorf("gateway address %s is %s's: all hosts of a lab share its addresses, whatever VCN they are in", host.gateway, owner)
+	if n.gateways[address] {
+		return fmt.Errorf("address %s is a subnet's gateway: %s", address, shared)
+	}
+	if owner := n.hosts[host.gateway]; owner != nil {
+		return fmt.Errorf("gateway address %s is host %s's: %s", host.gateway, owner.hostname, shared)
 	}
 	if !n.gateways[host.gateway] {
 		if err := addAddress(host.gateway); err != nil {
@@ -107,14 +108,14 @@ func (n *network) claim(host *host) error {
 		}
 		n.gateways[host.gateway] = true
 	}
-	n.hosts[address] = host.hostname
+	n.hosts[address] = host
 	return nil
 }
 
 // detach removes a host's link; one that is gone already is no error.
 func (n *network) detach(host *host) error {
 	n.mu.Lock()
-	if n.hosts[host.address.Addr()] == host.hostname {
+	if n.hosts[host.address.Addr()] == host {
 		delete(n.hosts, host.address.Addr())
 	}
 	n.mu.Unlock()

@@ -35,7 +35,7 @@ func (s *Server) addNetwork() {
 }
 
 func (s *Server) named(displayName string) createFields {
-	return createFields{CompartmentID: &s.cfg.CompartmentID, DisplayName: &displayName}
+	return createFields{CompartmentID: &s.cfg.CompartmentID, DisplayName: absentIfEmpty(&displayName)}
 }
 
 // surroundings are what subnets of one kind share.

@@ -316,7 +316,7 @@ func duplicate(list []string) (string, bool) {
 	return "", false
 }
 
-// nonEmpty takes an empty string for an absent one: Terraform sends both for what is not set.
+// absentIfEmpty takes an empty string for an absent one: Terraform sends both for what is not set.
 func absentIfEmpty(v *string) *string {
 	if value(v) == "" {
 		return nil

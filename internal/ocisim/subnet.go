@@ -233,7 +233,7 @@ func (s *Server) allocate(n *subnet, field string, wanted *string) (netip.Addr, 
 			return a, invalid(field, "%q is no free address of %s", *wanted, *n.CidrBlock)
 		}
 		if s.inUse(n, a) {
-			return a, conflict("The address %s is already in use in subnet %s.", a, *n.Id)
+			return a, conflict("The address %s is already in use in subnet %s%s.", a, *n.Id, s.orElsewhere())
 		}
 		return a, nil
 	}
@@ -251,6 +251,14 @@ func (s *Server) allocate(n *subnet, field string, wanted *string) (netip.Addr, 
 			return a, nil
 		}
 	}
+}
+
+// orElsewhere completes a message about an address in use.
+func (s *Server) orElsewhere() string {
+	if s.cfg.Hosts == nil {
+		return ""
+	}
+	return ", or in another one: all hosts of a lab share its addresses"
 }
 
 // inUse says whether an address is taken: in the subnet or, where hosts share one machine, in any.

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package labhost
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
+)
+
+func TestDisjoint(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ prefixes, want []string }{
+		"one":      {[]string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}},
+		"apart":    {[]string{"10.1.0.0/16", "10.0.0.0/16"}, []string{"10.0.0.0/16", "10.1.0.0/16"}},
+		"within":   {[]string{"10.0.3.4/32", "10.0.0.0/16", "10.0.3.0/24"}, []string{"10.0.0.0/16"}},
+		"all":      {[]string{"10.0.0.0/8", "0.0.0.0/0", "192.0.2.1/32"}, []string{"0.0.0.0/0"}},
+		"the same": {[]string{"10.0.0.1/32", "10.0.0.1/32"}, []string{"10.0.0.1/32"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var prefixes []netip.Prefix
+			for _, p := range test.prefixes {
+				prefixes = append(prefixes, netip.MustParsePrefix(p))
+			}
+			var got []string
+			for _, p := range disjoint(prefixes) {
+				got = append(got, p.String())
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	t.Parallel()
+	elements := intervals([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/24"), netip.MustParsePrefix("255.255.255.0/24")})
+	want := []struct {
+		key string
+		end bool
+	}{{"0.0.0.0", true}, {"10.0.0.0", false}, {"10.0.1.0", true}, {"255.255.255.0", false}} // the last one is open
+	if len(elements) != len(want) {
+		t.Fatalf("%d elements, want %d", len(elements), len(want))
+	}
+	for n, e := range elements {
+		key, _ := netip.AddrFromSlice(e.Key)
+		if key.String() != want[n].key || e.IntervalEnd != want[n].end {
+			t.Errorf("element %d is %s, end %t; want %+v", n, key, e.IntervalEnd, want[n])
+		}
+	}
+}
+
+const withoutPrivileges = "OCIHPC_TEST_WITHOUT_PRIVILEGES"
+
+// A lab whose kernel refuses to filter says why, and goes on.
+func TestNoFirewall(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(withoutPrivileges) == "" {
+		if os.Geteuid() != 0 {
+			t.Skip("only root can give up its privileges")
+		}
+		again := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^TestNoFirewall$")
+		again.Env = append(os.Environ(), withoutPrivileges+"=1")
+		again.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}
+		if out, err := again.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	f := newFirewall()
+	if f.unavailable == nil {
+		t.Fatal("a process without privileges has a firewall")
+	}
+	t.Log(f.unavailable)
+	for what, err := range map[string]error{
+		"protect": f.protect([]ocisim.VnicRules{{HostID: "a"}}), "open": f.open("a", "v0"), "shut": f.shut("a", "v0"),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
