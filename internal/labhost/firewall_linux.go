@@ -3,6 +3,7 @@
 package labhost
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/nftables"
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
@@ -34,7 +36,22 @@ type firewall struct {
 	rules   map[string]ocisim.VnicRules // by host
 	links   map[string]string           // of running hosts, by host
 	vcns    map[string]uint32           // marks, by OCID
+	groups  map[string]*group           // by OCID
+	queued  int                         // messages of the transaction that is being put together
 }
+
+// group has the addresses of a network security group's members, for all rules that name it.
+type group struct {
+	set     *nftables.Set
+	members []netip.Addr
+}
+
+// maxQueued messages go into one transaction, more or less: the kernel acknowledges each, and drops
+// acknowledgements that do not fit into the socket's buffer.
+const maxQueued = 128
+
+// socketBuffer in bytes is for a VNIC with hundreds of rules: they go into one transaction.
+const socketBuffer = 4 << 20
 
 // Bits of a connection's mark: which of its two VNICs has let it through statefully.
 const (
@@ -51,14 +68,21 @@ const (
 
 func newFirewall() *firewall {
 	f := &firewall{
-		conn: &nftables.Conn{}, rules: map[string]ocisim.VnicRules{}, links: map[string]string{}, vcns: map[string]uint32{},
+		rules: map[string]ocisim.VnicRules{}, links: map[string]string{}, vcns: map[string]uint32{}, groups: map[string]*group{},
 	}
-	if err := f.setUp(); err != nil {
+	var err error
+	if f.conn, err = nftables.New(nftables.WithSockOptions(widen)); err == nil {
+		err = f.setUp()
+	}
+	if err != nil {
 		f.unavailable = fmt.Errorf("the kernel cannot filter with nf_tables: %w", err)
-		f.conn.DelTable(f.table)
-		_ = f.conn.Flush() // It may not even be there.
 	}
 	return f
+}
+
+// widen gives a socket large buffers, as far as its owner may.
+func widen(conn *netlink.Conn) error {
+	return errors.Join(conn.SetReadBuffer(socketBuffer), conn.SetWriteBuffer(socketBuffer))
 }
 
 // setUp makes the chains that dispatch to those of VNICs, and tries what these will need.
@@ -92,7 +116,7 @@ func (f *firewall) setUp() error {
 		slices.Concat(address(destination, ocisim.Internet), from),
 		slices.Concat(address(destination, ocisim.Internet), established, accept),
 	)
-	if err := f.conn.Flush(); err != nil {
+	if err := f.flush(); err != nil {
 		return err
 	}
 	const probe = "probe"
@@ -121,30 +145,80 @@ func (f *firewall) add(chain *nftables.Chain, rules ...[]expr.Any) {
 	for _, rule := range rules {
 		f.conn.AddRule(&nftables.Rule{Table: f.table, Chain: chain, Exprs: rule})
 	}
+	f.queued += len(rules)
 }
 
-// protect replaces the rules of all hosts.
-func (f *firewall) protect(vnics []ocisim.VnicRules) error {
+// flush carries the transaction out.
+func (f *firewall) flush() error {
+	f.queued = 0
+	return f.conn.Flush()
+}
+
+// protect replaces the rules of all hosts, and the members of all groups.
+func (f *firewall) protect(vnics []ocisim.VnicRules, groups map[string][]netip.Addr) error {
 	if f.unavailable != nil {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	rules := map[string]ocisim.VnicRules{}
-	for _, v := range vnics {
-		rules[v.HostID] = v
+	for id := range f.groups {
+		if err := f.enrol(id, groups[id]); err != nil {
+			return err
+		}
+	}
+	for id, members := range groups {
+		if err := f.enrol(id, members); err != nil {
+			return err
+		}
 	}
 	old := f.rules
-	f.rules = rules
+	f.rules = map[string]ocisim.VnicRules{}
+	for _, v := range vnics {
+		f.rules[v.HostID] = v
+	}
 	for host, link := range f.links {
-		if reflect.DeepEqual(old[host], rules[host]) {
+		if reflect.DeepEqual(old[host], f.rules[host]) {
 			continue
 		}
 		if err := f.write(host, link); err != nil {
-			delete(rules, host) // so that the next call tries again
-			return fmt.Errorf("change the firewall of host %s: %w", host, err)
+			return err
+		}
+		if f.queued > maxQueued {
+			if err := f.flush(); err != nil {
+				return fmt.Errorf("change the firewall of host %s: %w", host, err)
+			}
 		}
 	}
+	if err := f.flush(); err != nil {
+		return fmt.Errorf("change the firewall of hosts: %w", err)
+	}
+	return nil
+}
+
+// enrol gives a group its members.
+func (f *firewall) enrol(id string, members []netip.Addr) error {
+	g := f.groups[id]
+	if g == nil {
+		g = &group{set: &nftables.Set{Table: f.table, Name: fmt.Sprintf("group%d", len(f.groups)), KeyType: nftables.TypeIPAddr}}
+		if err := f.conn.AddSet(g.set, nil); err != nil {
+			return fmt.Errorf("make a group of the firewall: %w", err)
+		}
+		f.groups[id] = g
+		f.queued++
+	}
+	if slices.Equal(g.members, members) {
+		return nil
+	}
+	f.conn.FlushSet(g.set)
+	elements := make([]nftables.SetElement, len(members))
+	for n, a := range members {
+		elements[n].Key = a.AsSlice()
+	}
+	if err := f.conn.SetAddElements(g.set, elements); err != nil {
+		return fmt.Errorf("change a group of the firewall: %w", err)
+	}
+	g.members = slices.Clone(members)
+	f.queued += 2
 	return nil
 }
 
@@ -156,7 +230,7 @@ func (f *firewall) open(host, link string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.write(host, link); err != nil {
-		return fmt.Errorf("make the firewall of the host: %w", err)
+		return err
 	}
 	f.links[host] = link
 	for set, chain := range map[*nftables.Set]string{f.egress: egressChain(link), f.ingress: ingressChain(link)} {
@@ -164,7 +238,7 @@ func (f *firewall) open(host, link string) error {
 			return err
 		}
 	}
-	if err := f.conn.Flush(); err != nil {
+	if err := f.flush(); err != nil {
 		return fmt.Errorf("make the firewall of the host: %w", err)
 	}
 	return nil
@@ -186,13 +260,13 @@ func (f *firewall) shut(host, link string) error {
 		f.conn.FlushChain(c)
 		f.conn.DelChain(c)
 	}
-	if err := f.conn.Flush(); err != nil {
+	if err := f.flush(); err != nil {
 		return fmt.Errorf("remove the firewall of the host: %w", err)
 	}
 	return nil
 }
 
-// write makes both chains of a link anew, in one transaction.
+// write makes both chains of a link anew, in the transaction that is being put together.
 func (f *firewall) write(host, link string) error {
 	rules := f.rules[host]
 	for _, direction := range []struct {
@@ -219,12 +293,12 @@ func (f *firewall) write(host, link string) error {
 		// Where a stateless and a stateful rule match, the stateless one does, as on OCI.
 		var stateless, stateful [][]expr.Any
 		for _, rule := range direction.rules {
-			if len(rule.Peers) == 0 {
-				continue
+			if f.groups[rule.Group] == nil && len(rule.Peers) == 0 {
+				continue // It matches nothing.
 			}
 			match, err := f.match(rule, direction.peer)
 			if err != nil {
-				return err
+				return fmt.Errorf("make the firewall of host %s: %w", host, err)
 			}
 			if rule.Stateless {
 				stateless = append(stateless, slices.Concat(match, direction.stateless))
@@ -234,7 +308,7 @@ func (f *firewall) write(host, link string) error {
 		}
 		f.add(chain, slices.Concat(stateless, stateful, [][]expr.Any{drop})...)
 	}
-	return f.conn.Flush()
+	return nil
 }
 
 func (f *firewall) match(rule ocisim.TrafficRule, who peer) ([]expr.Any, error) {
@@ -242,7 +316,7 @@ func (f *firewall) match(rule ocisim.TrafficRule, who peer) ([]expr.Any, error) 
 	if rule.Protocol != ocisim.AllProtocols {
 		match = protocol(byte(rule.Protocol)) // #nosec G115 -- checked where it comes from
 	}
-	peers, err := f.peers(rule.Peers, who)
+	peers, err := f.peers(rule, who)
 	if err != nil {
 		return nil, err
 	}
@@ -250,17 +324,21 @@ func (f *firewall) match(rule ocisim.TrafficRule, who peer) ([]expr.Any, error) 
 		icmp(0, rule.ICMPType), icmp(1, rule.ICMPCode)), nil
 }
 
-// peers matches an address with prefixes.
-func (f *firewall) peers(prefixes []netip.Prefix, who peer) ([]expr.Any, error) {
-	prefixes = disjoint(prefixes)
-	if prefixes[0].Bits() == 0 {
+// peers matches an address with a rule's group or networks.
+func (f *firewall) peers(rule ocisim.TrafficRule, who peer) ([]expr.Any, error) {
+	if rule.Group != "" {
+		return among(who, f.groups[rule.Group].set), nil
+	}
+	networks := disjoint(rule.Peers)
+	if networks[0].Bits() == 0 {
 		return nil, nil
 	}
 	set := &nftables.Set{Table: f.table, Anonymous: true, Constant: true, Interval: true, KeyType: nftables.TypeIPAddr}
-	if err := f.conn.AddSet(set, intervals(prefixes)); err != nil {
+	if err := f.conn.AddSet(set, intervals(networks)); err != nil {
 		return nil, err
 	}
-	return []expr.Any{load(who), &expr.Lookup{SourceRegister: 1, SetName: set.Name, SetID: set.ID}}, nil
+	f.queued += 2
+	return among(who, set), nil
 }
 
 // markOf the packets of a host.

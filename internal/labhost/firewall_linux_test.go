@@ -80,7 +80,7 @@ func TestNoFirewall(t *testing.T) {
 	}
 	t.Log(f.unavailable)
 	for what, err := range map[string]error{
-		"protect": f.protect([]ocisim.VnicRules{{HostID: "a"}}), "open": f.open("a", "v0"), "shut": f.shut("a", "v0"),
+		"protect": f.protect([]ocisim.VnicRules{{HostID: "a"}}, nil), "open": f.open("a", "v0"), "shut": f.shut("a", "v0"),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)

@@ -87,6 +87,10 @@ func load(who peer) expr.Any {
 
 func address(who peer, a netip.Addr) []expr.Any { return equal(load(who), a.AsSlice()) }
 
+func among(who peer, set *nftables.Set) []expr.Any {
+	return []expr.Any{load(who), &expr.Lookup{SourceRegister: 1, SetName: set.Name, SetID: set.ID}}
+}
+
 func protocol(number byte) []expr.Any {
 	return equal(&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1}, []byte{number})
 }

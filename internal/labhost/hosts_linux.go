@@ -166,7 +166,9 @@ func (h *Hosts) Stop(_ context.Context, id string) error {
 }
 
 // Protect implements [ocisim.Firewall].
-func (h *Hosts) Protect(vnics []ocisim.VnicRules) error { return h.network.firewall.protect(vnics) }
+func (h *Hosts) Protect(vnics []ocisim.VnicRules, groups map[string][]netip.Addr) error {
+	return h.network.firewall.protect(vnics, groups)
+}
 
 // Unprotected says why security lists and groups have no effect; nil when they have.
 func (h *Hosts) Unprotected() error { return h.network.firewall.unavailable }

@@ -12,9 +12,10 @@ import (
 // Firewall is what [Hosts] may implement, too: security lists and network security groups then have
 // effect on machines.
 type Firewall interface {
-	// Protect replaces the rules of all VNICs, those of hosts to come included. What reaches a VNIC that is
-	// not among them is dropped. Connections that a rule has let through go on.
-	Protect(vnics []VnicRules) error
+	// Protect replaces the rules of all VNICs, those of hosts to come included, and the addresses of network
+	// security groups, by OCID. What reaches a VNIC that is not among them is dropped. Connections that a
+	// rule has let through go on.
+	Protect(vnics []VnicRules, groups map[string][]netip.Addr) error
 }
 
 // VnicRules say what reaches a VNIC and what leaves it: the union of its subnet's security lists and of
@@ -35,8 +36,10 @@ type TrafficRule struct {
 	Stateless bool // answers need a rule of their own
 	// Protocol is IANA's number, or [AllProtocols].
 	Protocol int
-	// Peers are the sources of ingress, the destinations of egress; none match nothing.
+	// Peers are the sources of ingress, the destinations of egress; none match nothing. Group takes their
+	// place where it is the OCID of a network security group.
 	Peers                         []netip.Prefix
+	Group                         string
 	SourcePorts, DestinationPorts PortRange // of TCP and UDP
 	ICMPType, ICMPCode            *int      // of ICMP; nil means any
 }
@@ -69,7 +72,13 @@ func (s *Server) protect() {
 		rules.Everywhere = true
 		vnics = append(vnics, rules)
 	}
-	if err := firewall.Protect(vnics); err != nil {
+	groups := map[string][]netip.Addr{}
+	for _, g := range s.store.securityGroups.all() {
+		if !g.gone() {
+			groups[*g.Id] = s.groupAddresses(*g.Id)
+		}
+	}
+	if err := firewall.Protect(vnics, groups); err != nil {
 		s.log.Error("the firewall did not take a change", "error", err)
 	}
 }

@@ -74,12 +74,12 @@ func (s *Server) listGroupVnics(q *request) (response, error) {
 }
 
 // groupAddresses are those of a group's VNICs.
-func (s *Server) groupAddresses(id string) []netip.Prefix {
-	var peers []netip.Prefix
+func (s *Server) groupAddresses(id string) []netip.Addr {
+	var addresses []netip.Addr
 	for _, v := range s.store.inGroup.with(id) {
-		peers = append(peers, netip.PrefixFrom(v.address(), v.address().BitLen()))
+		addresses = append(addresses, v.address())
 	}
-	return peers
+	return addresses
 }
 
 // allowed gives the rules of a direction.

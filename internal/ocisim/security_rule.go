@@ -113,7 +113,7 @@ func (s *Server) traffic(r securityRule, v *vcn) TrafficRule {
 	switch r.peerType {
 	case peerService:
 	case peerGroup:
-		rule.Peers = s.groupAddresses(r.peer)
+		rule.Group = r.peer
 	default:
 		if p, err := netip.ParsePrefix(r.peer); err == nil && p.Addr().Is4() {
 			rule.Peers = s.withBastion(p, v)

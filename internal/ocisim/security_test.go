@@ -195,17 +195,19 @@ func TestSecurityGroupOfVnic(t *testing.T) {
 
 // guard is the lab's hosts with a firewall that notes its rules.
 type guard struct {
-	mu    sync.Mutex
-	rules map[string]ocisim.VnicRules
+	mu     sync.Mutex
+	rules  map[string]ocisim.VnicRules
+	groups map[string][]netip.Addr
 }
 
 func (g *guard) Boot(context.Context, ocisim.Host) error { return nil }
 func (g *guard) Stop(context.Context, string) error      { return nil }
 func (g *guard) Remove(context.Context, string) error    { return nil }
 
-func (g *guard) Protect(vnics []ocisim.VnicRules) error {
+func (g *guard) Protect(vnics []ocisim.VnicRules, groups map[string][]netip.Addr) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.groups = groups
 	g.rules = map[string]ocisim.VnicRules{}
 	for _, v := range vnics {
 		g.rules[v.HostID] = v
@@ -217,6 +219,12 @@ func (g *guard) of(id string) ocisim.VnicRules {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.rules[id]
+}
+
+func (g *guard) membersOf(group string) []netip.Addr {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.groups[group]
 }
 
 func TestFirewall(t *testing.T) {
@@ -258,8 +266,9 @@ func TestFirewall(t *testing.T) {
 	must(t, err)
 	ingress := g.of(*instance.Id).Ingress
 	wantEqual(t, "ingress rules", len(ingress), before+1)
-	if peers := ingress[before].Peers; !slices.Equal(peers, []netip.Prefix{netip.MustParsePrefix("172.16.0.2/32")}) {
-		t.Errorf("the group's addresses are %v", peers)
+	wantEqual(t, "group of the rule", ingress[before].Group, *group)
+	if members := g.membersOf(*group); !slices.Equal(members, []netip.Addr{netip.MustParseAddr("172.16.0.2")}) {
+		t.Errorf("the group's addresses are %v", members)
 	}
 	list, err := r.network.UpdateSecurityList(ctx, core.UpdateSecurityListRequest{SecurityListId: v.DefaultSecurityListId,
 		UpdateSecurityListDetails: core.UpdateSecurityListDetails{IngressSecurityRules: []core.IngressSecurityRule{}}})
