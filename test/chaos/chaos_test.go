@@ -75,25 +75,34 @@ func TestKill(t *testing.T) {
 		*seed = rand.Uint64()
 	}
 	t.Logf("the moments are drawn with -seed %d", *seed)
-	for name, kill := range victims {
-		for _, o := range operations {
+	for _, o := range operations {
+		took := undisturbed(t, o)
+		for name, kill := range victims {
+			random := rand.New(rand.NewPCG(*seed, uint64(len(name)+100*o.before+10000*o.after)))
 			for n := range *moments {
+				after := time.Duration(random.Int64N(int64(took)))
 				t.Run(fmt.Sprintf("%s/%s/%d", name, o.name, n), func(t *testing.T) {
 					t.Parallel()
-					random := rand.New(rand.NewPCG(*seed, uint64(n)))
-					survive(t, o, kill, time.Duration(random.Int64N(int64(longest))))
+					survive(t, o, kill, after)
 				})
 			}
 		}
 	}
 }
 
-// longest that an operation takes from the start of Terraform, with some room: later moments hit nothing.
-const longest = 2500 * time.Millisecond
+// undisturbed gives the time that an operation takes when nothing is killed.
+func undisturbed(t *testing.T, o operation) time.Duration {
+	t.Helper()
+	_, tf := prepare(t, o)
+	begun := time.Now()
+	tf.Must(o.command()...)
+	took := time.Since(begun)
+	tf.Destroy()
+	return took
+}
 
-// survive brings a cluster to where the operation starts, kills the victim while it is carried out, and
-// expects that it can be finished.
-func survive(t *testing.T, o operation, kill func(*testing.T, *region, *acctest.Running), after time.Duration) {
+// prepare brings a cluster of a new region to where the operation starts.
+func prepare(t *testing.T, o operation) (*region, *acctest.Terraform) {
 	t.Helper()
 	r := startRegion(t)
 	tf := acctest.NewTerraform(t, hcl(o.before), r.Info.Environ()...)
@@ -103,6 +112,13 @@ func survive(t *testing.T, o operation, kill func(*testing.T, *region, *acctest.
 	if o.after > 0 {
 		tf.Configure(hcl(o.after))
 	}
+	return r, tf
+}
+
+// survive kills the victim while the operation is carried out, and expects that it can be finished.
+func survive(t *testing.T, o operation, kill func(*testing.T, *region, *acctest.Running), after time.Duration) {
+	t.Helper()
+	r, tf := prepare(t, o)
 	running := tf.Start(o.command()...)
 	time.Sleep(after) // The moment is the point of the test; whichever it is, the end must be the same.
 	kill(t, r, running)
