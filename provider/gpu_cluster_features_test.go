@@ -115,6 +115,14 @@ func TestAccGPUCluster_agentPlugins(t *testing.T) {
 	}
 }
 
+// An empty text is as good as none, and stays as it was written.
+func TestAccGPUCluster_emptyTexts(t *testing.T) {
+	s := newScene(t, ocisim.Scenario{}, "size = 1", `user_data = ""`, `ssh_authorized_keys = ""`)
+	t.Parallel()
+	s.Apply()
+	s.ExpectNoChanges()
+}
+
 // The newest image is selected in the plan, and stays while the selector does.
 func TestAccGPUCluster_imageSelector(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }

@@ -67,6 +67,11 @@ func TestAccGPUCluster_createFails(t *testing.T) {
 func TestAccGPUCluster_changes(t *testing.T) {
 	otherImage := fmt.Sprintf("image_id = %q", acctest.OtherImageID)
 	for name, test := range map[string]func(*scene) string{
+		"import_of_nothing": func(s *scene) string {
+			s.Must("state", "rm", clusterAddress)
+			_, output := s.Run("import", clusterAddress, "ocid1.clusternetwork.oc1..x")
+			return output
+		},
 		"shrink": func(s *scene) string {
 			s.want("size = 1")
 			return s.plan()
@@ -80,6 +85,12 @@ func TestAccGPUCluster_changes(t *testing.T) {
 			return s.plan()
 		},
 		"remove_nodes": func(s *scene) string {
+			s.want("size = 1", fmt.Sprintf("remove_nodes = [%q]", s.nodes()[0]))
+			return s.plan()
+		},
+		"remove_nodes_and_more": func(s *scene) string {
+			s.want("size = 4")
+			s.Apply()
 			s.want("size = 1", fmt.Sprintf("remove_nodes = [%q]", s.nodes()[0]))
 			return s.plan()
 		},
@@ -198,6 +209,9 @@ func TestAccGPUCluster_refused(t *testing.T) {
 		"reserved_tag":                 {`freeform_tags = { ocihpc-cluster = "x" }`},
 		"max_unavailable_without_roll": {`max_unavailable = 2`},
 		"empty_platform":               {`platform_config = {}`},
+		"placement_of_default_pool":    {`shape = "BM.GPU.A10.4"`, `placement_constraint = "SINGLE_TIER"`},
+		"too_many_tags":                {`freeform_tags = { for n in range(9) : "tag${n}" => "x" }`},
+		"tag_without_value":            {`freeform_tags = { team = null }`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, ocisim.Scenario{}, lines...)

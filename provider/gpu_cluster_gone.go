@@ -14,16 +14,21 @@ import (
 )
 
 // A cluster may end without Terraform: somebody deletes it, OCI gives up, a destroy is killed half-way. Its
-// instance configuration stays. Such a cluster is recorded without its OCID, so that the next apply makes
-// it again in place, and a destroy takes away what is left.
+// instance configuration stays. Such a cluster is recorded as terminated, so that the next apply makes it
+// again in place, and a destroy takes away what is left. Its OCID stays, too: one that OCI has only not
+// shown, to this user or for a moment, is known again as soon as it does.
+
+const stateTerminated = "TERMINATED"
 
 // isGone says that there is no cluster, only what is left of one.
-func (m *gpuClusterModel) isGone() bool { return m.ID.IsNull() }
+func (m *gpuClusterModel) isGone() bool {
+	return m.ID.IsNull() || m.State.ValueString() == stateTerminated
+}
 
 // forget records that there is no cluster any more.
 func (m *gpuClusterModel) forget() {
-	m.ID, m.InstancePoolID, m.State, m.TimeCreated = types.StringNull(), types.StringNull(), types.StringNull(), types.StringNull()
-	m.CurrentSize, m.Nodes, m.StaleNodes = types.Int64Value(0), noMembers.nodes, noMembers.stale
+	m.State, m.CurrentSize = types.StringValue(stateTerminated), types.Int64Value(0)
+	m.Nodes, m.StaleNodes = noMembers.nodes, noMembers.stale
 }
 
 // gone records that OCI shows a cluster no more, and says so.

@@ -3,6 +3,7 @@
 package provider_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,51 @@ func TestAccGPUCluster_destroyTakesWhatIsLeft(t *testing.T) {
 	s.Destroy()
 	if err := nothingLeft(s.region); err != nil {
 		t.Error(err)
+	}
+}
+
+// A cluster that OCI does not show for a time, as to a user whose policy has changed, is not lost.
+func TestAccGPUCluster_unseen(t *testing.T) {
+	s := newScene(t, ocisim.Scenario{}, "size = 1")
+	t.Parallel()
+	s.Apply()
+	id, nodes := s.text("id"), s.nodes()
+	s.happen(fault("GetClusterNetwork", ocisim.EffectNotFound))
+	if output := s.try(); !strings.Contains(output, "is gone") || !strings.Contains(output, "Error: Unable to clean up") {
+		t.Errorf("an apply that does not see the cluster:\n%s", output)
+	}
+	s.happen(ocisim.Scenario{})
+	s.ExpectNoChanges()
+	s.Apply()
+	if s.text("id") != id || !slices.Equal(s.nodes(), nodes) {
+		t.Errorf("%s with %q became %s with %q", id, nodes, s.text("id"), s.nodes())
+	}
+	s.end()
+}
+
+// The configuration of a compute cluster can be deleted by anybody. It is made again, and no node goes.
+func TestAccGPUCluster_lostConfiguration(t *testing.T) {
+	for name, lines := range map[string][]string{
+		"alone":     {"size = 1", `interconnect = "compute_cluster"`},
+		"to grow":   {"size = 2", `interconnect = "compute_cluster"`},
+		"with roll": {"size = 1", `interconnect = "compute_cluster"`, `update_strategy = "rolling"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{}, "size = 1", `interconnect = "compute_cluster"`)
+			t.Parallel()
+			s.Apply()
+			node, id := s.nodes()[0], s.text("instance_configuration_id")
+			if _, err := s.api.ComputeManagement.DeleteInstanceConfiguration(t.Context(), core.DeleteInstanceConfigurationRequest{InstanceConfigurationId: &id}); err != nil {
+				t.Fatal(err)
+			}
+			s.want(lines...)
+			s.Apply()
+			s.ExpectNoChanges()
+			if s.nodes()[0] != node || s.text("instance_configuration_id") == "" || len(s.stale()) != 0 {
+				t.Errorf("the node %s became %q; stale are %q", node, s.nodes(), s.stale())
+			}
+			s.end()
+		})
 	}
 }
 

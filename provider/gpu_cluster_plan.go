@@ -54,7 +54,7 @@ func (r *gpuClusterResource) ModifyPlan(ctx context.Context, req resource.Modify
 	default:
 		plan.planUpdate(ctx, &config, state, &resp.Diagnostics)
 	}
-	if state == nil || len(resp.RequiresReplace) > 0 {
+	if state == nil || state.isGone() || len(resp.RequiresReplace) > 0 {
 		r.checkDomain(ctx, plan.AvailabilityDomain, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
@@ -112,7 +112,7 @@ func (m *gpuClusterModel) planInterconnect(config, state *gpuClusterModel, diags
 	if !config.Interconnect.IsNull() {
 		return
 	}
-	known, ok := shape.Lookup(m.Shape.ValueString())
+	standard, ok := defaultInterconnect(m.Shape.ValueString())
 	switch {
 	case !config.ComputeClusterID.IsNull():
 		m.Interconnect = types.StringValue(string(oci.ComputeCluster))
@@ -120,8 +120,6 @@ func (m *gpuClusterModel) planInterconnect(config, state *gpuClusterModel, diags
 		m.Interconnect = state.Interconnect
 	case m.Shape.IsUnknown():
 		m.Interconnect = types.StringUnknown()
-	case strings.HasPrefix(m.Shape.ValueString(), "VM."): // No virtual machine has RDMA.
-		m.Interconnect = types.StringValue(string(oci.NoInterconnect))
 	case !ok:
 		detail := fmt.Sprintf("The provider does not know the shape %s, so interconnect must say whether its nodes get an RDMA network: %q, %q or %q.",
 			m.Shape.ValueString(), oci.ClusterNetwork, oci.ComputeCluster, oci.NoInterconnect)
@@ -129,11 +127,21 @@ func (m *gpuClusterModel) planInterconnect(config, state *gpuClusterModel, diags
 			detail += fmt.Sprintf(" Or is %s meant?", nearest)
 		}
 		diags.AddAttributeError(path.Root("shape"), "Unknown shape", detail)
-	case known.IsRDMA():
-		m.Interconnect = types.StringValue(string(oci.ClusterNetwork))
 	default:
-		m.Interconnect = types.StringValue(string(oci.NoInterconnect))
+		m.Interconnect = types.StringValue(string(standard))
 	}
+}
+
+// defaultInterconnect of a shape, if the shape is known.
+func defaultInterconnect(name string) (oci.Interconnect, bool) {
+	known, ok := shape.Lookup(name)
+	switch {
+	case ok && known.IsRDMA():
+		return oci.ClusterNetwork, true
+	case ok, strings.HasPrefix(name, "VM."): // No virtual machine has RDMA.
+		return oci.NoInterconnect, true
+	}
+	return "", false
 }
 
 // planCreate says what is known of a new cluster.

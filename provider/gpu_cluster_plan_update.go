@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
 )
 
 // planUpdate says what will be known after a change. What is left to do, of an interrupted apply or of a
@@ -22,7 +24,7 @@ func (m *gpuClusterModel) planUpdate(ctx context.Context, config, state *gpuClus
 	}
 	relaunches := m.relaunches(state)
 	m.InstanceConfigurationID = state.InstanceConfigurationID
-	if relaunches || m.retags(state) {
+	if relaunches || m.retags(state) || state.InstanceConfigurationID.IsNull() { // Somebody has deleted it.
 		m.InstanceConfigurationID = types.StringUnknown()
 	}
 	m.State, m.CurrentSize, m.Nodes, m.StaleNodes = state.State, state.CurrentSize, state.Nodes, state.StaleNodes
@@ -134,11 +136,14 @@ func (l leaving) warn(diags *diag.Diagnostics, m, state *gpuClusterModel) {
 		return
 	}
 	which := "OCI chooses which"
-	if others := lost - int64(len(l.remove)); len(l.remove) > 0 {
+	if m.Interconnect.ValueString() == string(oci.ComputeCluster) {
+		which = "stale ones first, then the newest"
+	}
+	switch others := lost - int64(len(l.remove)); {
+	case len(l.remove) > 0 && others > 0:
+		which = fmt.Sprintf("%s, and %d more (%s)", strings.Join(l.remove, ", "), others, which)
+	case len(l.remove) > 0:
 		which = strings.Join(l.remove, ", ")
-		if others > 0 {
-			which += fmt.Sprintf(", and %d that OCI chooses", others)
-		}
 	}
 	diags.AddAttributeWarning(path.Root("size"), "The plan terminates GPU hosts",
 		fmt.Sprintf("%d of the %d nodes of %q will be terminated: %s. Their local disks are lost.",

@@ -99,8 +99,8 @@ func (m *gpuClusterModel) fromAPI(ctx context.Context, c oci.Cluster) {
 func (m *gpuClusterModel) setLaunch(ctx context.Context, l oci.Launch) {
 	m.Shape = types.StringValue(l.Shape)
 	m.ImageID = stringOrNull(l.ImageID)
-	m.SSHAuthorizedKeys = stringOrNull(l.SSHAuthorizedKeys)
-	m.UserData = stringOrNull(l.UserData)
+	m.SSHAuthorizedKeys = unlessSame(m.SSHAuthorizedKeys, l.SSHAuthorizedKeys)
+	m.UserData = unlessSame(m.UserData, l.UserData)
 	m.Metadata = mapOrNull(ctx, l.Metadata)
 	m.NSGIDs = setOrNull(ctx, l.NSGIDs)
 	m.BootVolumeSizeInGBs = int64OrNull(l.BootVolumeSizeInGBs)

@@ -61,25 +61,24 @@ func (r *gpuClusterResource) Create(ctx context.Context, req resource.CreateRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.create(ctx, &m, timeout, &resp.State, &resp.Diagnostics)
-	if m.isGone() {
+	if r.create(ctx, &m, timeout, &resp.State, &resp.Diagnostics) {
 		resp.State.RemoveResource(ctx)
 	}
 }
 
 // create makes the cluster, and records it as soon as OCI has accepted it, and again when it is complete.
 // Whatever ends the wait before that leaves a full record without taint, so that the next apply carries on:
-// unless OCI itself gave up.
-func (r *gpuClusterResource) create(ctx context.Context, m *gpuClusterModel, timeout time.Duration, state *tfsdk.State, diags *diag.Diagnostics) {
+// unless OCI itself gave up. It says whether that left nothing to record.
+func (r *gpuClusterResource) create(ctx context.Context, m *gpuClusterModel, timeout time.Duration, state *tfsdk.State, diags *diag.Diagnostics) (nothing bool) {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	clusters := r.clusters(diags)
 	if diags.HasError() {
-		return
+		return false
 	}
 	m.addImageError(diags, m.resolveImage(waiting, clusters, nil))
 	if diags.HasError() {
-		return
+		return false
 	}
 	operation, c, err := clusters.Create(waiting, m.toAPI())
 	if c.ConfigurationID != "" {
@@ -87,7 +86,7 @@ func (r *gpuClusterResource) create(ctx context.Context, m *gpuClusterModel, tim
 	}
 	if err != nil {
 		addCreateError(diags, m.DisplayName.ValueString(), err)
-		return
+		return false
 	}
 	tflog.Info(ctx, "OCI has accepted the cluster", map[string]any{"id": c.ID, "size": c.Size})
 
@@ -100,7 +99,7 @@ func (r *gpuClusterResource) create(ctx context.Context, m *gpuClusterModel, tim
 		outcome := m.keptTainted()
 		if failure.Ended() && removeLeftovers(ctx, clusters, c, diags) {
 			m.forget()
-			m.InstanceConfigurationID = types.StringNull()
+			m.InstanceConfigurationID, nothing = types.StringNull(), true
 			diags.Append(state.Set(ctx, m)...)
 			outcome = "Nothing is left of it: the next apply creates it anew."
 		}
@@ -108,6 +107,7 @@ func (r *gpuClusterResource) create(ctx context.Context, m *gpuClusterModel, tim
 	default:
 		diags.AddWarning(fmt.Sprintf("GPU cluster %q is not complete yet", m.DisplayName.ValueString()), unfinished(waiting, m, timeout, err))
 	}
+	return nothing
 }
 
 // finish waits for an operation and records how far it came, also when it fails. Nodes are looked for when
@@ -141,7 +141,7 @@ func removeLeftovers(ctx context.Context, clusters *oci.Clusters, c oci.Cluster,
 func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var m gpuClusterModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() || m.isGone() {
+	if resp.Diagnostics.HasError() || m.ID.IsNull() { // There is but a configuration.
 		return
 	}
 	clusters := r.clusters(&resp.Diagnostics)
@@ -156,6 +156,14 @@ func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest,
 	if err != nil {
 		addClusterError(&resp.Diagnostics, "read", nameOf(&m), err)
 		return
+	}
+	if m.CompartmentID.IsNull() && c.Launch.Shape == "" {
+		resp.Diagnostics.AddError(unableTo("import", gpuCluster, nameOf(&m)),
+			"Its instance configuration is deleted, or does not say how its nodes are launched: the cluster cannot be managed here.")
+		return
+	}
+	if c.Placement.SubnetID == "" { // The configuration of a compute cluster tells it, and is deleted.
+		c.Placement.SubnetID = m.SubnetID.ValueString()
 	}
 	nodes, err := clusters.Nodes(ctx, c)
 	if err != nil {
@@ -189,7 +197,9 @@ func (r *gpuClusterResource) Update(ctx context.Context, req resource.UpdateRequ
 		return
 	}
 	if state.isGone() {
-		if removeLeftovers(ctx, clusters, state.recorded(), &resp.Diagnostics) {
+		left := state.recorded()
+		left.ID = "" // What OCI does not show may be there nevertheless.
+		if removeLeftovers(ctx, clusters, left, &resp.Diagnostics) {
 			r.create(ctx, &m, timeout, &resp.State, &resp.Diagnostics)
 		}
 		return

@@ -121,12 +121,12 @@ func gpuClusterPlacement() map[string]schema.Attribute {
 func gpuClusterLaunch() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"display_name": schema.StringAttribute{
-			MarkdownDescription: "Name of the cluster, its pool and its configuration; nodes are called `inst-<5 characters>-<display_name>`. To be unique among the clusters of this provider in the compartment." + inPlace,
+			MarkdownDescription: "Name of the cluster, its pool and its configuration; nodes are called `inst-<5 characters>-<display_name>`, in a compute cluster `<display_name>-<number>`. To be unique among the clusters of this provider in the compartment." + inPlace,
 			Required:            true,
 			Validators:          []validator.String{stringvalidator.LengthBetween(1, 255)},
 		},
 		"size": schema.Int64Attribute{
-			MarkdownDescription: "Number of nodes. When it shrinks, the nodes in `remove_nodes` go first, and OCI chooses the others." + inPlace,
+			MarkdownDescription: "Number of nodes. When it shrinks, the nodes in `remove_nodes` go first, and OCI chooses the others; of a compute cluster, stale ones go next, then the newest." + inPlace,
 			Required:            true,
 			Validators:          []validator.Int64{int64validator.AtLeast(1)},
 		},
@@ -152,7 +152,7 @@ func gpuClusterLaunch() map[string]schema.Attribute {
 				"for RDMA shapes without being named; an entry goes before that." + relaunches,
 			ElementType: types.BoolType,
 			Optional:    true,
-			Validators:  []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1))},
+			Validators:  []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1)), mapvalidator.NoNullValues()},
 		},
 		"platform_config": schema.SingleNestedAttribute{
 			MarkdownDescription: "How the firmware of the nodes is set. Default: the shape's." + relaunches,
@@ -179,7 +179,7 @@ func gpuClusterLaunch() map[string]schema.Attribute {
 			MarkdownDescription: "More metadata for the nodes, beside `ssh_authorized_keys` and `user_data`." + relaunches,
 			ElementType:         types.StringType,
 			Optional:            true,
-			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.NoneOf("ssh_authorized_keys", "user_data"))},
+			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.NoneOf("ssh_authorized_keys", "user_data")), mapvalidator.NoNullValues()},
 		},
 		"boot_volume_size_in_gbs": schema.Int64Attribute{
 			MarkdownDescription: "Size of each boot volume in GB, 50 to 32,768. Default: the image's." + relaunches,
@@ -236,17 +236,26 @@ func platformAttributes() map[string]schema.Attribute {
 func gpuClusterTags() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"freeform_tags": schema.MapAttribute{
-			MarkdownDescription: "Tags on the cluster, its pool, its configuration and its nodes. Tags that others set are left alone." + retags,
+			MarkdownDescription: "Tags on the cluster, its pool, its configuration and its nodes, at most 8: OCI takes 10, and two are this provider's. Tags that others set are left alone." + retags,
 			ElementType:         types.StringType,
 			Optional:            true,
-			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.NoneOf(oci.MarkerTag, oci.LaunchTag))},
+			Validators: tagLimits(oci.MaxFreeformTags,
+				stringvalidator.LengthBetween(1, oci.MaxTagKey), stringvalidator.NoneOf(oci.MarkerTag, oci.LaunchTag)),
 		},
 		"defined_tags": schema.MapAttribute{
 			MarkdownDescription: "Defined tags as `\"namespace.key\" = value`, on the same resources. Tags that others set are left alone." + retags,
 			ElementType:         types.StringType,
 			Optional:            true,
-			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(definedTagKey)},
+			Validators:          tagLimits(oci.MaxDefinedTags, definedTagKey),
 		},
+	}
+}
+
+// tagLimits refuses at plan time what OCI would refuse when the first of several resources is made already.
+func tagLimits(most int, keys ...validator.String) []validator.Map {
+	return []validator.Map{
+		mapvalidator.SizeBetween(1, most), mapvalidator.KeysAre(keys...), mapvalidator.NoNullValues(),
+		mapvalidator.ValueStringsAre(stringvalidator.UTF8LengthAtMost(oci.MaxTagValue)),
 	}
 }
 

@@ -48,6 +48,9 @@ func (m *gpuClusterModel) checkPlacement(diags *diag.Diagnostics) {
 		return
 	}
 	interconnect := oci.Interconnect(m.Interconnect.ValueString())
+	if m.Interconnect.IsNull() {
+		interconnect, _ = defaultInterconnect(m.Shape.ValueString())
+	}
 	adopts := !m.ComputeClusterID.IsNull()
 	if adopts && !m.Interconnect.IsNull() && interconnect != oci.ComputeCluster {
 		diags.AddAttributeError(path.Root("compute_cluster_id"), "Two interconnects",

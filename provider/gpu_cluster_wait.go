@@ -25,8 +25,11 @@ func defaultTimeout(size int64) time.Duration {
 func logProgress(ctx context.Context) func(oci.Progress) {
 	return func(p oci.Progress) {
 		fields := map[string]any{
-			"id": p.Cluster.ID, "state": p.Cluster.State, "nodes": p.Cluster.CurrentSize, "wanted": p.Cluster.Size,
+			"id": p.Cluster.ID, "state": p.Cluster.State, "nodes": p.Cluster.CurrentSize, "wanted": p.Wanted,
 			"running": p.Ready, "elapsed": p.Elapsed.Round(time.Second).String(),
+		}
+		if p.Stale > 0 {
+			fields["replaced"], fields["still_to_replace"] = p.Replaced, p.Stale
 		}
 		for _, w := range p.Working {
 			fields["work_request_"+w.Operation] = fmt.Sprintf("%.0f %% (%s)", w.PercentComplete, w.ID)
@@ -37,6 +40,11 @@ func logProgress(ctx context.Context) func(oci.Progress) {
 
 // unfinished says why the wait ended early and how to go on.
 func unfinished(ctx context.Context, m *gpuClusterModel, timeout time.Duration, err error) string {
+	next := "OCI goes on with it, and it is recorded: apply again to carry on until it is complete."
+	var roll *oci.RollError
+	if errors.As(err, &roll) {
+		next, err = roll.Account(), roll.Err
+	}
 	why := explain(err)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -47,11 +55,6 @@ func unfinished(ctx context.Context, m *gpuClusterModel, timeout time.Duration, 
 	seen := fmt.Sprintf("OCI has accepted %s, and has not shown it yet.", m.ID.ValueString())
 	if !m.State.IsNull() {
 		seen = fmt.Sprintf("Last seen: %s is %s with %d of %d nodes.", m.ID.ValueString(), m.State.ValueString(), m.CurrentSize.ValueInt64(), m.Size.ValueInt64())
-	}
-	next := "OCI goes on with it, and it is recorded: apply again to carry on until it is complete."
-	var roll *oci.RollError
-	if errors.As(err, &roll) {
-		next = roll.Account()
 	}
 	return fmt.Sprintf("%s\n\n%s %s Follow its progress with TF_LOG_PROVIDER=INFO.", why, seen, next)
 }

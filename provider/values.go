@@ -17,6 +17,14 @@ func stringOrNull(s string) types.String {
 	return types.StringValue(s)
 }
 
+// unlessSame gives a string that was read; one that was set to "" reads back as none, and stays.
+func unlessSame(was types.String, now string) types.String {
+	if isSet(was) && was.ValueString() == now {
+		return was
+	}
+	return stringOrNull(now)
+}
+
 func int64OrNull(n int64) types.Int64 {
 	if n == 0 {
 		return types.Int64Null()

@@ -71,6 +71,7 @@ func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID s
 	if unseen != nil {
 		return Cluster{}, err
 	}
+	found.ConfigurationID = configurationID // which the lists that show a compute cluster's may lag behind
 	return *found, nil
 }
 

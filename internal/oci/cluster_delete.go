@@ -19,7 +19,7 @@ func (s *Clusters) Delete(ctx context.Context, c Cluster, report func(Progress))
 	}
 	obsolete := []string{c.ConfigurationID, last.ConfigurationID}
 	last.CompartmentID, last.ConfigurationID = c.CompartmentID, ""
-	if last.Token == "" && c.ConfigurationID != "" { // The cluster itself is not shown any more.
+	if last.Token == "" { // The cluster itself is not shown any more.
 		if configuration, err := s.configuration(ctx, c.ConfigurationID); err != nil {
 			return err
 		} else if configuration != nil {
@@ -58,6 +58,7 @@ func (s *Clusters) terminate(ctx context.Context, c Cluster, report func(Progres
 	g := s.group(interconnect)
 	watch := newWatch(report)
 	sent := false
+	var refused error // the last conflict
 	err = s.Waiter.Until(ctx, func(ctx context.Context) (bool, error) {
 		now, err := g.get(ctx, c.ID)
 		if KindOf(err) == NotFound {
@@ -75,6 +76,7 @@ func (s *Clusters) terminate(ctx context.Context, c Cluster, report func(Progres
 		case NotFound:
 			return true, nil
 		case Conflict: // still moving
+			refused = err
 			return false, nil
 		default:
 			sent = err == nil
@@ -87,6 +89,9 @@ func (s *Clusters) terminate(ctx context.Context, c Cluster, report func(Progres
 	case sent || last.State == terminating:
 		return last, fmt.Errorf("wait until the %s %s is gone, which OCI goes on with; last seen it was %s with %d nodes: %w",
 			interconnect.noun(), c.ID, last.State, last.CurrentSize, err)
+	}
+	if ctx.Err() != nil {
+		err = endOf(ctx, refused)
 	}
 	return last, fmt.Errorf("terminate the %s %s: %w", interconnect.noun(), c.ID, err)
 }

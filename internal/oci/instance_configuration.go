@@ -106,9 +106,6 @@ func (s *Clusters) launchDetails(ctx context.Context, spec Spec) (*core.Instance
 // readLaunch fills in how the nodes of a cluster are launched. Nothing is known of that when somebody
 // deleted its configuration, or made it from options that have no one launch.
 func (s *Clusters) readLaunch(ctx context.Context, c *Cluster) error {
-	if c.ConfigurationID == "" {
-		return nil
-	}
 	details, err := s.detailsOf(ctx, c.ConfigurationID)
 	if err != nil || details == nil {
 		return err
@@ -149,8 +146,11 @@ func (s *Clusters) HasConfiguration(ctx context.Context, id string) (bool, error
 	return c != nil, err
 }
 
-// configuration reads an instance configuration; nil when there is none of that OCID.
+// configuration reads an instance configuration; nil when there is none of that OCID, or no OCID.
 func (s *Clusters) configuration(ctx context.Context, id string) (*core.InstanceConfiguration, error) {
+	if id == "" {
+		return nil, nil
+	}
 	response, err := read(ctx, s.Clients, s.ComputeManagement.GetInstanceConfiguration,
 		core.GetInstanceConfigurationRequest{InstanceConfigurationId: &id})
 	if KindOf(err) == NotFound {

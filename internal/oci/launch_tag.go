@@ -14,6 +14,16 @@ import (
 // node with another digest than its cluster's was launched otherwise.
 const LaunchTag = "ocihpc-launch"
 
+// MaxFreeformTags is how many freeform tags a user may set: OCI takes 10 on a resource, and nodes have two
+// of ours. MaxDefinedTags, MaxTagKey and MaxTagValue (characters) are OCI's own. Source: docs.oracle.com,
+// Tagging Overview, Limits on Tags.
+const (
+	MaxFreeformTags = 8
+	MaxDefinedTags  = 64
+	MaxTagKey       = 100
+	MaxTagValue     = 256
+)
+
 // LaunchDigest tells launches apart, tags aside: 12 hexadecimal digits of SHA-256. What is not set leaves
 // no trace in it, so that settings can be added without making all that exists look different.
 func (s Spec) LaunchDigest() string {

@@ -80,7 +80,7 @@ func (o *Operation) reach(ctx context.Context, watch *watch, last *Cluster) ([]N
 		if err := o.advance(ctx, now); err != nil {
 			return false, err
 		}
-		seen := Progress{Cluster: now, Replaced: o.rolling.replaced, Stale: o.rolling.stale}
+		seen := Progress{Cluster: now, Wanted: o.step.size, Replaced: o.rolling.replaced, Stale: o.rolling.stale}
 		var done bool
 		if members, done, err = o.reached(ctx, &seen); err != nil {
 			return false, err
@@ -188,7 +188,7 @@ func (o *Operation) verdict(ctx context.Context, seen Progress, members []Node, 
 		return o.failure(ctx, now, fmt.Sprintf("The %s is being terminated by OCI or by somebody else.", name))
 	case now.State == stopped && late:
 		return &FailureError{Cluster: now, What: fmt.Sprintf("The %s is stopped. Start it, or its nodes, then apply again.", name)}
-	case o.fellShort(now), !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
+	case o.fellShort(now), late && !hopeless.IsZero() && time.Since(hopeless) > o.clusters.Grace, idle && !now.Complete():
 		return o.failure(ctx, now, fmt.Sprintf("The %s has %d of %d nodes, and OCI launches no more.", name, now.CurrentSize, o.step.size)+o.idleNodes(ctx, now))
 	case idle && !o.asked(now) && now.Interconnect != ComputeCluster: // which has no size of its own
 		return &FailureError{Cluster: now, Accepted: o.accepted, What: fmt.Sprintf("Somebody else has changed the %s meanwhile: "+

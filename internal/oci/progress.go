@@ -12,6 +12,8 @@ import (
 // Progress is what one look at a cluster shows.
 type Progress struct {
 	Cluster Cluster
+	// Wanted is how many nodes there shall be next; 0 for a cluster that is being deleted.
+	Wanted int
 	// Ready counts the nodes that run; it is known only when the cluster itself looks complete.
 	Ready int
 	// Replaced counts the nodes that this operation has replaced so far, and Stale those that are launched

@@ -81,6 +81,6 @@ func (e *RollError) Unwrap() error { return e.Err }
 
 // Account says how far the roll came, and how to go on.
 func (e *RollError) Account() string {
-	return fmt.Sprintf("%d nodes have been replaced; %d are still launched as before and keep running. Apply again to go on with them.",
+	return fmt.Sprintf("Replaced so far: %d of its nodes. Still launched as before, and running: %d. Apply again to go on with them.",
 		e.Replaced, e.Stale)
 }

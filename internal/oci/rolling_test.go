@@ -169,7 +169,7 @@ func TestRollStopsWithoutCapacity(t *testing.T) {
 				t.Fatalf("error is %v", err)
 			}
 			text := oci.Explain(err).String()
-			for _, part := range []string{"has 3 of 4 nodes", "1 nodes have been replaced; 2 are still launched as before and keep running", "Out of host capacity"} {
+			for _, part := range []string{"has 3 of 4 nodes", "Replaced so far: 1 of its nodes. Still launched as before, and running: 2.", "Out of host capacity"} {
 				if !strings.Contains(text, part) {
 					t.Errorf("%q is not in:\n%s", part, text)
 				}
@@ -205,7 +205,7 @@ func TestInterruptedRollIsContinued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = operation.Wait(ctx, nil); oci.KindOf(err) != oci.Interrupted || !strings.Contains(err.Error(), "still launched as before") {
+	if _, err = operation.Wait(ctx, nil); oci.KindOf(err) != oci.Interrupted || !strings.Contains(err.Error(), "Still launched as before") {
 		t.Fatalf("error is %v", err)
 	}
 	change.Relaunch = false // It is in the state already.

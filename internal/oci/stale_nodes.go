@@ -15,8 +15,8 @@ import (
 // a new configuration, too: where that differs from a node's, the digest of the launch decides.
 func (s *Clusters) markStale(ctx context.Context, c Cluster, nodes []Node) error {
 	former := func(n Node) bool { return n.ConfigurationID != c.ConfigurationID }
-	if !slices.ContainsFunc(nodes, former) {
-		return nil
+	if c.ConfigurationID == "" || !slices.ContainsFunc(nodes, former) {
+		return nil // Without a configuration there is nothing to differ from.
 	}
 	digest := ""
 	details, err := s.detailsOf(ctx, c.ConfigurationID)
