@@ -35,8 +35,9 @@ func (m *gpuClusterModel) imageSelector() (selector oci.ImageSelector, known boo
 	return selector, known && !m.Shape.IsUnknown()
 }
 
-// planImage pins the image that was selected before as long as the selector stays, and selects one when
-// that can be done already.
+// planImage pins the image that was selected before as long as the selector stays. Otherwise the apply
+// selects: an image that appears between plan and apply must not contradict the plan. That there is one at
+// all is looked at now.
 func (r *gpuClusterResource) planImage(ctx context.Context, plan, state *gpuClusterModel, diags *diag.Diagnostics) {
 	if plan.Image.IsNull() {
 		return
@@ -55,7 +56,10 @@ func (r *gpuClusterResource) planImage(ctx context.Context, plan, state *gpuClus
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	err := plan.resolveImage(ctx, clusters, state)
+	id, kept, err := plan.selectImage(ctx, clusters, state)
+	if kept {
+		plan.ImageID = types.StringValue(id)
+	}
 	switch oci.KindOf(err) {
 	case oci.Unreachable, oci.Unavailable, oci.Throttled, oci.TimedOut, oci.Interrupted: // That OCI does not answer is no verdict.
 		tflog.Warn(ctx, "The image is selected at apply: "+err.Error())
@@ -64,29 +68,30 @@ func (r *gpuClusterResource) planImage(ctx context.Context, plan, state *gpuClus
 	}
 }
 
-// resolveImage selects the image, unless it is known already. A cluster that had no selector, such as one
-// that was imported, keeps its image if that suits.
+// resolveImage selects the image, unless it is known already.
 func (m *gpuClusterModel) resolveImage(ctx context.Context, clusters *oci.Clusters, state *gpuClusterModel) error {
 	if !m.ImageID.IsUnknown() {
 		return nil
 	}
+	id, _, err := m.selectImage(ctx, clusters, state)
+	if err == nil {
+		m.ImageID = types.StringValue(id)
+	}
+	return err
+}
+
+// selectImage gives the OCID of the image that suits best now. A cluster that had no selector, such as one
+// that was imported, keeps its image if that suits.
+func (m *gpuClusterModel) selectImage(ctx context.Context, clusters *oci.Clusters, state *gpuClusterModel) (id string, kept bool, err error) {
 	selector, _ := m.imageSelector()
 	if state != nil && state.Image.IsNull() && m.Shape.Equal(state.Shape) {
-		suits, err := clusters.ImageSuits(ctx, state.ImageID.ValueString(), selector)
-		if err != nil {
-			return err
-		}
-		if suits {
-			m.ImageID = state.ImageID
-			return nil
+		id = state.ImageID.ValueString()
+		if kept, err = clusters.ImageSuits(ctx, id, selector); kept || err != nil {
+			return id, kept, err
 		}
 	}
 	found, err := clusters.FindImage(ctx, selector)
-	if err != nil {
-		return err
-	}
-	m.ImageID = types.StringValue(found.ID)
-	return nil
+	return found.ID, false, err
 }
 
 func (m *gpuClusterModel) addImageError(diags *diag.Diagnostics, err error) {

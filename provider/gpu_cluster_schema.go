@@ -137,7 +137,7 @@ func gpuClusterLaunch() map[string]schema.Attribute {
 			Validators:          []validator.String{ocid("image")},
 		},
 		"image": schema.SingleNestedAttribute{
-			MarkdownDescription: "Selects the newest image of a kind, in the plan, and pins it in `image_id`: an image that appears later changes nothing. " +
+			MarkdownDescription: "Selects the newest image of a kind, in the apply, and pins it in `image_id`: an image that appears later changes nothing. The plan is an error when there is none. " +
 				"A changed selector, or another shape, selects anew; a cluster that had none, such as one that was imported, keeps its image if that suits." + relaunches,
 			Optional:   true,
 			Attributes: imageAttributes(),

@@ -4,6 +4,7 @@ package oci_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -85,6 +86,32 @@ func stop(t *testing.T, s *oci.Clusters, c oci.Cluster) {
 		now, err := s.Get(t.Context(), c.ID)
 		return err == nil && now.State == "STOPPED"
 	})
+}
+
+// A compute cluster that others have launched nodes into cannot be deleted, and the user reads why.
+func TestDeletionThatIsRefused(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, nil)
+	s := clusters(t, region, nil)
+	want := spec(1)
+	want.Interconnect = oci.ComputeCluster
+	host := create(t, s, want)
+	guest := want
+	guest.DisplayName, guest.Placement.ComputeClusterID = "guest", host.ID
+	inside := create(t, s, guest)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	err := s.Delete(ctx, host, nil)
+	if !errors.Is(err, context.DeadlineExceeded) || oci.KindOf(err) != oci.Conflict || oci.Explain(err).Operation != "DeleteComputeCluster" {
+		t.Errorf("error is %v", err)
+	}
+	for _, c := range []oci.Cluster{inside, host} {
+		if err := s.Delete(t.Context(), c, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectNothing(t, region)
 }
 
 // A stopped cluster cannot be changed, and says so; it can be deleted.
