@@ -475,7 +475,7 @@ func TestStarterKilled(t *testing.T) {
 				waitFor(t, "the files to go", func() bool { return !exists() })
 			}
 			waitFor(t, "the lab to end", func() bool {
-				again, err := lab.Start(t.Context(), lab.Config{Dir: dir, Hosts: lab.HostsNone})
+				again, err := lab.Start(t.Context(), lab.Config{Dir: dir, Hosts: lab.HostsNone, Fresh: true})
 				return err == nil && again.Close() == nil
 			})
 		})
