@@ -26,7 +26,10 @@ func logProgress(ctx context.Context) func(oci.Progress) {
 	return func(p oci.Progress) {
 		fields := map[string]any{
 			"id": p.Cluster.ID, "state": p.Cluster.State, "nodes": p.Cluster.CurrentSize, "wanted": p.Wanted,
-			"running": p.Ready, "elapsed": p.Elapsed.Round(time.Second).String(),
+			"elapsed": p.Elapsed.Round(time.Second).String(),
+		}
+		if p.Ready > 0 { // It is not counted before all nodes are there.
+			fields["running"] = p.Ready
 		}
 		if p.Stale > 0 {
 			fields["replaced"], fields["still_to_replace"] = p.Replaced, p.Stale

@@ -61,6 +61,9 @@ func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID s
 	default:
 		return Cluster{}, err // refused
 	}
+	if spec.Placement.ComputeClusterID != "" {
+		return Cluster{}, err // Adopting one changes nothing that could be lost.
+	}
 	ctx, cancel := s.Afterwards(ctx)
 	defer cancel()
 	var found *Cluster

@@ -26,7 +26,11 @@ func (s *Clusters) Delete(ctx context.Context, c Cluster, report func(Progress))
 			last.Token = configuration.FreeformTags[MarkerTag]
 		}
 	}
-	return s.removeConfigurations(ctx, last, obsolete)
+	err = s.removeConfigurations(ctx, last, obsolete)
+	if last.Token == "" && KindOf(err) == Conflict {
+		return nil // It was not made here, and other pools use it.
+	}
+	return err
 }
 
 // removeConfigurations deletes the named configurations and those that carry the cluster's token, but not

@@ -212,9 +212,6 @@ func byAge(a, b core.InstanceConfigurationSummary) int {
 }
 
 func (g computeClusters) find(ctx context.Context, spec Spec) (*Cluster, error) {
-	if spec.Placement.ComputeClusterID != "" {
-		return nil, nil // Adopting one changes nothing that could be lost.
-	}
 	clusters, err := g.list(ctx, spec.CompartmentID)
 	if err != nil {
 		return nil, err

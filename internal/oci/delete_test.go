@@ -67,6 +67,31 @@ func TestDeletionThatTakesTooLong(t *testing.T) {
 	expectNothing(t, region)
 }
 
+// A configuration that was not made here may serve other pools, too. It is left to them.
+func TestDeletionLeavesASharedConfiguration(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, nil)
+	s := clusters(t, region, nil)
+	c := madeElsewhere(t, s)
+	ad, subnet, size := acctest.AvailabilityDomain, acctest.SubnetID, 1
+	other, err := s.ComputeManagement.CreateInstancePool(t.Context(), core.CreateInstancePoolRequest{CreateInstancePoolDetails: core.CreateInstancePoolDetails{
+		CompartmentId: &c.CompartmentID, InstanceConfigurationId: &c.ConfigurationID, Size: &size,
+		PlacementConfigurations: []core.CreateInstancePoolPlacementConfigurationDetails{{
+			AvailabilityDomain: &ad, PrimaryVnicSubnets: &core.InstancePoolPlacementPrimarySubnet{SubnetId: &subnet},
+		}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{c.ID, *other.Id} {
+		c.ID = id
+		if err := s.Delete(t.Context(), c, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	expectNothing(t, region)
+}
+
 // stop stops the pool of a cluster, or its single nodes, and waits until it is seen.
 func stop(t *testing.T, s *oci.Clusters, c oci.Cluster) {
 	t.Helper()

@@ -45,16 +45,13 @@ func (s *Clusters) createConfiguration(ctx context.Context, spec Spec) (string, 
 	return s.storeConfiguration(ctx, spec, details)
 }
 
-// storeConfiguration makes an instance configuration for the spec's cluster from launch details, and says
-// on it what they say of themselves.
+// storeConfiguration makes an instance configuration for the spec's cluster from launch details.
 func (s *Clusters) storeConfiguration(ctx context.Context, spec Spec, details *core.InstanceConfigurationLaunchInstanceDetails) (string, error) {
-	tags := spec.tagged()
-	tags[LaunchTag] = details.FreeformTags[LaunchTag]
 	response, err := change(ctx, s.Clients, s.ComputeManagement.CreateInstanceConfiguration, core.CreateInstanceConfigurationRequest{
 		CreateInstanceConfiguration: core.CreateInstanceConfigurationDetails{
 			CompartmentId:   &spec.CompartmentID,
 			DisplayName:     &spec.DisplayName,
-			FreeformTags:    tags,
+			FreeformTags:    spec.tagged(),
 			DefinedTags:     spec.DefinedTags,
 			InstanceDetails: core.ComputeInstanceDetails{LaunchDetails: details},
 		},

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// LaunchTag is the freeform tag on configurations and nodes whose value is the digest of their launch: a
-// node with another digest than its cluster's was launched otherwise.
+// LaunchTag is the freeform tag on nodes, and in the launch details of configurations, whose value is the
+// digest of the launch: a node with another digest than its cluster's was launched otherwise.
 const LaunchTag = "ocihpc-launch"
 
 // MaxFreeformTags is how many freeform tags a user may set: OCI takes 10 on a resource, and nodes have two
@@ -50,7 +50,7 @@ func (s Spec) LaunchDigest() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// launchTags are the tags of a configuration and of the nodes that are launched from it.
+// launchTags are the tags of the nodes.
 func (s Spec) launchTags() map[string]string {
 	tags := s.tagged()
 	tags[LaunchTag] = s.LaunchDigest()
