@@ -34,6 +34,8 @@ func TestCommands(t *testing.T) {
 		{"requests", exitNotRunning, ""},
 		{"up --hosts=planets", exitError, ""},
 		{"up --hosts=none --time-scale=x", exitUsage, ""},
+		{"up --hosts=none --time-scale=NaN", exitError, ""},
+		{"up --hosts=none --time-scale=-1", exitError, ""},
 		{"up --hosts=none --capacity=BM.GPU99=1", exitError, ""},
 		{"scenario " + good, exitNotRunning, ""},
 		{"up --hosts=none --scenario=" + bad, exitUsage, ""},

@@ -21,7 +21,7 @@ func newRequests(dir *string) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use: "requests", Short: "Show the requests that the region has answered",
-		Long: `requests shows every request since the region was started: when, how long it took, what was
+		Long: `requests shows every request since the region was made: when, how long it took, what was
 answered, and what the scenario did to it. It works after the region's end, too. The same is in
 requests.log in the state directory, one JSON object a line; it has no headers and no bodies.`,
 		Example: "  ocihpc-lab requests --follow\n  ocihpc-lab requests --unknown\n  ocihpc-lab requests --output json | jq -r .operation | sort | uniq -c",

@@ -320,7 +320,7 @@ func (d *daemon) startAPI(ctx context.Context) error {
 	if !d.cfg.Temporary {
 		cfg.Store = filepath.Join(dirPath, regionFile)
 	}
-	if cfg.OnRequest, err = openRequestLog(dirPath); err != nil {
+	if cfg.OnRequest, err = openRequestLog(dirPath, d.cfg.GoesOn); err != nil {
 		return err
 	}
 	if d.hosts != nil {

@@ -76,8 +76,11 @@ func Exports(environ []string) string {
 	return text.String()
 }
 
-// Names of the files in a state directory; all are for their owner alone.
+// Names of the files in a state directory; all are for their owner alone. The first three outlive a lab.
 const (
+	labFile     = "lab.json"  // the daemon's configuration, with all keys
+	regionFile  = "region.db" // the region's state
+	disksDir    = "disks"     // of hosts
 	infoFile    = "info.json"
 	envFile     = "env"
 	logFile     = "lab.log"
@@ -95,8 +98,10 @@ func removeFiles(dir string) error {
 	for _, name := range []string{
 		labFile, regionFile, infoFile, envFile, controlFile, apiKeyFile, configFile, caFile, sshKeyFile, sshKeyFile + ".pub",
 	} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = errors.Join(errs, err)
+		for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, name+newSuffix)} {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = errors.Join(errs, err)
+			}
 		}
 	}
 	return errs
@@ -130,13 +135,19 @@ func readInfo(dir string) (Info, error) {
 	return info, nil
 }
 
-// writeFile replaces a file, readable by its owner alone.
+// newSuffix names a file that is about to replace another one.
+const newSuffix = ".new"
+
+// writeFile replaces a file, readable by its owner alone. Whoever is killed in it leaves the old file.
 func writeFile(path string, text []byte) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(path + newSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replace %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	if err := os.WriteFile(path+newSuffix, text, 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.Rename(path+newSuffix, path); err != nil {
+		return fmt.Errorf("replace %s: %w", path, err)
 	}
 	return nil
 }

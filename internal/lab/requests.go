@@ -20,10 +20,18 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
-// openRequestLog makes the log of a lab's requests, one JSON object a line, readable by its owner alone.
-func openRequestLog(dir string) (func(ocisim.RequestRecord), error) {
-	path := filepath.Join(dir, requestFile)
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600) // #nosec G304 -- the lab's own
+// openLog opens a log of a lab, readable by its owner alone. That of a lab that goes on is continued.
+func openLog(path string, goesOn bool) (*os.File, error) {
+	mode := os.O_TRUNC
+	if goesOn {
+		mode = 0
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|mode, 0o600) // #nosec G304 -- the lab's own
+}
+
+// openRequestLog makes the log of a lab's requests, one JSON object a line.
+func openRequestLog(dir string, goesOn bool) (func(ocisim.RequestRecord), error) {
+	file, err := openLog(filepath.Join(dir, requestFile), goesOn)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of requests: %w", err)
 	}

@@ -3,6 +3,8 @@
 package lab_test
 
 import (
+	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -187,4 +189,48 @@ func computeClient(t *testing.T, info lab.Info) core.ComputeClient {
 	}
 	client.Host = info.Endpoint
 	return client
+}
+
+// TestLogsGoOn keeps what was logged before a lab was killed, and says what to do about a damaged state.
+func TestLogsGoOn(t *testing.T) {
+	t.Parallel()
+	cfg := lab.Config{Dir: filepath.Join(t.TempDir(), "lab"), Detached: true, Hosts: lab.HostsNone}
+	for n := range 2 {
+		l := start(t, cfg)
+		response, err := http.Get(l.Info.Endpoint + "/20160918/unknown")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if err := l.Suspend(); err != nil {
+			t.Fatal(err)
+		}
+		records := 0
+		for _, err := range lab.Requests(t.Context(), cfg.Dir, false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			records++
+		}
+		if records != n+1 {
+			t.Errorf("after %d requests, the log has %d", n+1, records)
+		}
+	}
+	if _, err := lab.Open(cfg.Dir); !errors.Is(err, lab.ErrNotRunning) || !strings.Contains(err.Error(), "ocihpc-lab up") {
+		t.Errorf("a suspended lab is said to be: %v", err)
+	}
+	database := filepath.Join(cfg.Dir, "region.db")
+	for _, size := range []int64{20000, 1000} { // the one makes the database's own check panic, the other is refused
+		if err := os.Truncate(database, size); err != nil {
+			t.Fatal(err)
+		}
+		_, err := lab.Start(t.Context(), cfg)
+		if err == nil || !strings.Contains(err.Error(), "--fresh") || strings.Contains(err.Error(), "goroutine") {
+			t.Errorf("a damaged state gives %v", err)
+		}
+	}
+	cfg.Fresh = true
+	if l := start(t, cfg); l.GoesOn {
+		t.Error("the damaged lab goes on")
+	}
 }

@@ -11,11 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -76,6 +76,9 @@ func (c Config) scarcity() ocisim.Scenario {
 func Start(ctx context.Context, cfg Config) (*Lab, error) {
 	if cfg.Hosts != "" && cfg.Hosts != HostsLinux && cfg.Hosts != HostsNone {
 		return nil, fmt.Errorf("start the lab: host mode %q is unknown; choose %q or %q", cfg.Hosts, HostsLinux, HostsNone)
+	}
+	if !(cfg.TimeScale >= 0) || math.IsInf(cfg.TimeScale, 1) { // so that NaN is none
+		return nil, fmt.Errorf("start the lab: time scale %g is no number above zero", cfg.TimeScale)
 	}
 	lab := &Lab{temporary: cfg.Dir == ""}
 	if err := makeDir(&cfg); err != nil {
@@ -176,15 +179,15 @@ func (l *Lab) startLocked(ctx context.Context, cfg Config, dir *os.File, old *da
 		return err
 	}
 	l.Info = daemon.Info
-	truncate := os.O_TRUNC
-	if old != nil {
-		truncate = 0 // It says how the lab ended.
-	}
-	log, err := os.OpenFile(filepath.Join(cfg.Dir, logFile), os.O_CREATE|os.O_APPEND|truncate|os.O_WRONLY, 0o600)
+	log, err := openLog(filepath.Join(cfg.Dir, logFile), old != nil)
 	if err != nil {
 		return fmt.Errorf("open the lab's log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
+	began, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("find the end of the lab's log: %w", err)
+	}
 	ready, readyWriter, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("make a pipe: %w", err)
@@ -202,7 +205,10 @@ func (l *Lab) startLocked(ctx context.Context, cfg Config, dir *os.File, old *da
 		err = fmt.Errorf("send the lab its configuration: %w", err)
 		return errors.Join(err, process.kill())
 	}
-	if l.Warning, err = waitReady(ctx, ready, log.Name()); err != nil {
+	if l.Warning, err = waitReady(ctx, ready, log.Name(), began); err != nil {
+		if old != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%w\nIts state stays in %s. If that is damaged, `ocihpc-lab up --fresh` discards it", err, cfg.Dir)
+		}
 		return errors.Join(err, process.kill())
 	}
 	err = l.Info.write()
@@ -239,83 +245,6 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
 	}
 	return lock, nil
-}
-
-// sockets are what clients on this machine connect to. They are opened in the machine's own network
-// namespace and handed to the daemon, which has another.
-type sockets struct {
-	http, https, control *os.File
-	bastion              []*os.File // none or one
-
-	httpPort, httpsPort, bastionPort int
-}
-
-// listen gives what it has opened, also with an error. A lab that goes on has the ports that it had, where
-// they are free.
-func listen(ctx context.Context, cfg Config, old *daemonConfig) (*sockets, error) {
-	s := &sockets{}
-	var before Info
-	if old != nil {
-		before = old.Info
-	}
-	var err error
-	if s.http, s.httpPort, err = listenAgain(ctx, cfg.HTTPPort, portOf(before.Endpoint)); err != nil {
-		return s, err
-	}
-	if s.https, s.httpsPort, err = listenAgain(ctx, cfg.HTTPSPort, portOf(before.HTTPSEndpoint)); err != nil {
-		return s, err
-	}
-	if s.control, err = listenControl(cfg.Dir); err != nil {
-		return s, err
-	}
-	if cfg.Hosts == HostsLinux {
-		bastion, port, err := listenAgain(ctx, cfg.BastionPort, before.BastionPort)
-		if err != nil {
-			return s, err
-		}
-		s.bastion, s.bastionPort = []*os.File{bastion}, port
-	}
-	return s, nil
-}
-
-// listenAgain takes a port that is wanted, or else the one before, or else a free one.
-func listenAgain(ctx context.Context, wanted, before int) (*os.File, int, error) {
-	if wanted == 0 && before != 0 {
-		if file, port, err := listenTCP(ctx, before); err == nil {
-			return file, port, nil
-		}
-	}
-	return listenTCP(ctx, wanted)
-}
-
-func listenTCP(ctx context.Context, port int) (*os.File, int, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if errors.Is(err, unix.EADDRINUSE) {
-		return nil, 0, fmt.Errorf("port %d of 127.0.0.1 is taken; choose another one, or 0 for a free one: %w", port, err)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("listen for clients: %w", err)
-	}
-	defer func() { _ = listener.Close() }()
-	tcp := listener.(*net.TCPListener)
-	file, err := tcp.File()
-	if err != nil {
-		return nil, 0, fmt.Errorf("listen for clients: %w", err)
-	}
-	return file, tcp.Addr().(*net.TCPAddr).Port, nil
-}
-
-func (s *sockets) close() {
-	for _, file := range append([]*os.File{s.http, s.https, s.control}, s.bastion...) {
-		_ = file.Close() // nil for what was not opened
-	}
-}
-
-// reachedBy says where clients find the lab.
-func (i *Info) reachedBy(s *sockets) {
-	i.Endpoint, i.HTTPSEndpoint = fmt.Sprintf("http://127.0.0.1:%d", s.httpPort), fmt.Sprintf("https://127.0.0.1:%d", s.httpsPort)
-	i.BastionPort = s.bastionPort
 }
 
 // describe makes the region's identities, writes the files for clients, and gives what the daemon needs.
@@ -367,7 +296,8 @@ type readyMessage struct {
 	Warning string `json:"warning"`
 }
 
-func waitReady(ctx context.Context, pipe *os.File, log string) (warning string, err error) {
+// waitReady waits for the daemon's word; log is its log, from an offset on.
+func waitReady(ctx context.Context, pipe *os.File, log string, from int64) (warning string, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = pipe.Close() })
 	defer stop()
 	var message readyMessage
@@ -375,7 +305,7 @@ func waitReady(ctx context.Context, pipe *os.File, log string) (warning string, 
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("the lab ended while it started: %s", lastLines(log))
+		return "", fmt.Errorf("the lab ended while it started: %s", complaint(log, from))
 	}
 	if message.Error != "" {
 		return "", errors.New(message.Error)
@@ -383,13 +313,21 @@ func waitReady(ctx context.Context, pipe *os.File, log string) (warning string, 
 	return message.Warning, nil
 }
 
-// lastLines of a log, for an error message.
-func lastLines(path string) string {
+// crash is how the Go runtime begins to tell why a process ends.
+var crash = regexp.MustCompile(`(?m)^(panic|fatal error): .*$`)
+
+// complaint is what a process that ended has logged last, from an offset of its log on. Of a crash it is
+// the reason alone.
+func complaint(path string, from int64) string {
 	text, err := os.ReadFile(path) // #nosec G304 -- the lab's own log
 	if err != nil {
 		return err.Error()
 	}
-	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	text = bytes.TrimSpace(text[min(from, int64(len(text))):])
+	if reason := crash.Find(text); reason != nil {
+		return fmt.Sprintf("%s (see %s)", reason, path)
+	}
+	lines := bytes.Split(text, []byte("\n"))
 	return string(bytes.Join(lines[max(0, len(lines)-10):], []byte("\n")))
 }
 

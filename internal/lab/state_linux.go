@@ -17,13 +17,6 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
-// What outlives a lab in its state directory, beside the files for clients.
-const (
-	labFile    = "lab.json"  // the daemon's configuration, with all keys
-	regionFile = "region.db" // the region's state
-	disksDir   = "disks"     // of hosts
-)
-
 // readState gives the configuration of the lab that a state directory was left by; nil where there is none.
 func readState(dir string) (*daemonConfig, error) {
 	text, err := os.ReadFile(filepath.Join(dir, labFile)) // #nosec G304 -- the caller's directory

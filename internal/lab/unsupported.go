@@ -9,12 +9,17 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
 // Lab is a running lab; there is none on this system.
-type Lab struct{ Info Info }
+type Lab struct {
+	Info    Info
+	GoesOn  bool
+	Warning string
+}
 
 var errSystem = fmt.Errorf("%w: they are made of Linux namespaces, and this is %s; run the lab on Linux, in a "+
 	"virtual machine or in a privileged container", ErrUnsupported, runtime.GOOS)
@@ -31,6 +36,11 @@ func (*Lab) Status(context.Context) (Status, error) { return Status{}, errSystem
 // SetScenario fails with [ErrUnsupported] on this system.
 func (*Lab) SetScenario(context.Context, ocisim.Scenario) error { return errSystem }
 
+// Advance fails with [ErrUnsupported] on this system.
+func (*Lab) Advance(context.Context, time.Duration) (ocisim.Clock, error) {
+	return ocisim.Clock{}, errSystem
+}
+
 // Exec fails with [ErrUnsupported] on this system.
 func (*Lab) Exec(context.Context, string, ...string) ([]byte, error) { return nil, errSystem }
 
@@ -39,5 +49,11 @@ func (*Lab) ExecFiles(context.Context, string, []string, *os.File, *os.File, *os
 	return 0, errSystem
 }
 
+// Suspend fails with [ErrUnsupported] on this system.
+func (*Lab) Suspend() error { return errSystem }
+
 // Close fails with [ErrUnsupported] on this system.
 func (*Lab) Close() error { return errSystem }
+
+// Remove fails with [ErrUnsupported] on this system.
+func Remove(context.Context, string) error { return errSystem }

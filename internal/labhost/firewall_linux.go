@@ -38,6 +38,7 @@ type firewall struct {
 	vcns    map[string]uint32           // marks, by OCID
 	groups  map[string]*group           // by OCID
 	queued  int                         // messages of the transaction that is being put together
+	failed  bool                        // the last change did, so that nobody knows what the kernel has
 }
 
 // group has the addresses of a network security group's members, for all rules that name it.
@@ -161,6 +162,12 @@ func (f *firewall) protect(vnics []ocisim.VnicRules, groups map[string][]netip.A
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	err := f.replace(vnics, groups)
+	f.failed = err != nil // The next call then tries all of it again.
+	return err
+}
+
+func (f *firewall) replace(vnics []ocisim.VnicRules, groups map[string][]netip.Addr) error {
 	for id := range f.groups {
 		if err := f.enrol(id, groups[id]); err != nil {
 			return err
@@ -177,7 +184,7 @@ func (f *firewall) protect(vnics []ocisim.VnicRules, groups map[string][]netip.A
 		f.rules[v.HostID] = v
 	}
 	for host, link := range f.links {
-		if reflect.DeepEqual(old[host], f.rules[host]) {
+		if !f.failed && reflect.DeepEqual(old[host], f.rules[host]) {
 			continue
 		}
 		if err := f.write(host, link); err != nil {
@@ -197,16 +204,18 @@ func (f *firewall) protect(vnics []ocisim.VnicRules, groups map[string][]netip.A
 
 // enrol gives a group its members.
 func (f *firewall) enrol(id string, members []netip.Addr) error {
-	g := f.groups[id]
-	if g == nil {
+	g, known := f.groups[id]
+	if !known {
 		g = &group{set: &nftables.Set{Table: f.table, Name: fmt.Sprintf("group%d", len(f.groups)), KeyType: nftables.TypeIPAddr}}
+		f.groups[id] = g
+	}
+	if !known || f.failed {
 		if err := f.conn.AddSet(g.set, nil); err != nil {
 			return fmt.Errorf("make a group of the firewall: %w", err)
 		}
-		f.groups[id] = g
 		f.queued++
 	}
-	if slices.Equal(g.members, members) {
+	if !f.failed && slices.Equal(g.members, members) {
 		return nil
 	}
 	f.conn.FlushSet(g.set)
