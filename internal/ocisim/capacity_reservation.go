@@ -350,11 +350,9 @@ func (s *Server) listReservationInstances(q *request) (response, error) {
 	var rows []row
 	for _, i := range s.store.inReservation.with(*r.Id) {
 		if q.wants("availabilityDomain", i.AvailabilityDomain) && q.wants("compartmentId", i.CompartmentId) {
-			summary, err := convert[core.CapacityReservationInstanceSummary](i.Instance)
-			if err != nil {
-				return response{}, err
-			}
-			rows = append(rows, row{i.position, *i.DisplayName, summary})
+			rows = append(rows, row{i.position, *i.DisplayName, core.CapacityReservationInstanceSummary{
+				Id: i.Id, AvailabilityDomain: i.AvailabilityDomain, CompartmentId: i.CompartmentId, Shape: i.Shape, FaultDomain: i.FaultDomain,
+				ShapeConfig: &core.InstanceReservationShapeConfigDetails{Ocpus: i.ShapeConfig.Ocpus, MemoryInGBs: i.ShapeConfig.MemoryInGBs}}})
 		}
 	}
 	return page(q, rows)

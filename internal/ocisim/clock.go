@@ -104,6 +104,15 @@ func (s *Server) Advance(d time.Duration) error {
 	return s.commit()
 }
 
+// longestTimer bounds a timer: on a very slow clock, an interval is no [time.Duration].
+const longestTimer = time.Hour
+
+// timer is for how long to wait at once for an interval to pass.
+func (c *clock) timer(left instant) time.Duration {
+	seconds := min(float64(left)/c.scale, longestTimer.Seconds())
+	return time.Duration(seconds*float64(time.Second)) + time.Microsecond
+}
+
 // wait returns at an instant.
 func (c *clock) wait(ctx context.Context, at instant) error {
 	for {
@@ -111,7 +120,7 @@ func (c *clock) wait(ctx context.Context, at instant) error {
 		if now >= at {
 			return ctx.Err()
 		}
-		t := time.NewTimer(time.Duration(float64(at-now)/c.scale*float64(time.Second)) + time.Microsecond)
+		t := time.NewTimer(c.timer(at - now))
 		select {
 		case <-t.C:
 		case <-moved:

@@ -65,9 +65,12 @@ func FuzzBodies(f *testing.F) {
 		} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 			q := &request{Request: r, body: []byte(body), query: url.Values{}, sees: func(id string) bool { return id == s.cfg.CompartmentID || id == s.cfg.TenancyID }}
-			s.mu.Lock()
-			_, err := create(s, q)
-			s.mu.Unlock()
+			err := func() error {
+				s.mu.Lock()
+				defer s.mu.Unlock() // also when it panics: the region must be closed
+				_, err := create(s, q)
+				return err
+			}()
 			if e := (*apiError)(nil); err != nil && !errors.As(err, &e) {
 				t.Fatalf("%q gives %v, which is no error of OCI's", body, err)
 			}
@@ -79,18 +82,20 @@ func FuzzBodies(f *testing.F) {
 func TestForget(t *testing.T) {
 	t.Parallel()
 	s := testServer(t)
-	s.store.keepAtLeast = 0
-	s.mu.Lock()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 	q := &request{Request: r, sees: everyone, body: []byte(`{"compartmentId":"ocid1.compartment.oc1..c","availabilityDomain":"AD-1","shape":"VM.Standard.E4.Flex",
 		"createVnicDetails":{"subnetId":"ocid1.subnet.oc1..s"},"sourceDetails":{"sourceType":"image","imageId":"ocid1.image.oc1..i"}}`)}
-	resp, err := s.launchInstance(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.terminate(s.store.instances.get(resp.created), s.clock.present(), nil)
-	s.mu.Unlock()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	func() {
+		s.mu.Lock()
+		defer s.mu.Unlock() // whatever ends the test
+		s.store.keepAtLeast = 0
+		resp, err := s.launchInstance(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.terminate(s.store.instances.get(resp.created), s.clock.present(), nil)
+	}()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		s.mu.Lock()
 		left := len(s.store.instances.all()) + len(s.store.vnics.all())
 		s.mu.Unlock()

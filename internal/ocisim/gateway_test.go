@@ -70,6 +70,9 @@ func TestNATGateway(t *testing.T) {
 	second, err := create(other.Id, reserved.Id)
 	must(t, err)
 	wantEqual(t, "address", *second.NatIp, *reserved.IpAddress)
+	_, err = r.network.UpdatePublicIp(ctx, core.UpdatePublicIpRequest{PublicIpId: reserved.Id, UpdatePublicIpDetails: core.UpdatePublicIpDetails{
+		PrivateIpId: common.String("ocid1.privateip.oc1..any")}})
+	wantRefusal(t, err, 409, "Conflict", *second.Id)
 	blocked, err := r.network.UpdateNatGateway(ctx, core.UpdateNatGatewayRequest{NatGatewayId: second.Id, UpdateNatGatewayDetails: core.UpdateNatGatewayDetails{BlockTraffic: common.Bool(true)}})
 	must(t, err)
 	wantEqual(t, "blocks traffic", *blocked.BlockTraffic, true)

@@ -10,8 +10,9 @@ import (
 // Hosts boots and removes the machines behind simulated instances. A nil Hosts in [Config] means
 // instances without machines, for scale tests.
 type Hosts interface {
-	// Boot starts a host, with the disk that it left where it has been stopped, and returns when it is up (its sshd may still be starting, as on OCI). The
-	// instance becomes RUNNING after it, and its work request fails with the error.
+	// Boot starts a host, with the disk that it left where it has been stopped, and returns when it is up
+	// (its sshd may still be starting, as on OCI). The instance becomes RUNNING after it, and its work
+	// request fails with the error.
 	Boot(ctx context.Context, h Host) error
 	// Stop ends the host of an instance and keeps its disk for the next Boot. A host that does not run is
 	// no error.

@@ -47,7 +47,7 @@ func (s *Server) poolOf(i *instance) *pool { return s.store.pools.get(i.PoolID) 
 func (i *instance) stays() bool  { return !i.ending() }
 func (i *instance) booted() bool { return i.LifecycleState != core.InstanceLifecycleStateProvisioning }
 
-// hostOf tells the labs's hosts what they need to know.
+// hostOf tells the lab's hosts what they need to know.
 func (s *Server) hostOf(i *instance) Host {
 	v := s.vnicOf(i)
 	n := s.store.subnets.get(*v.SubnetId)

@@ -75,10 +75,10 @@ func (s *Server) setState(p *pool, state core.InstancePoolLifecycleStateEnum) {
 	}
 	if p.gone() {
 		p.Reserved = 0
-		p.forget(terminatedVisible)
 		if n != nil {
-			n.forget(terminatedVisible)
+			n.forget(terminatedVisible) // first: it is shown with its pool
 		}
+		p.forget(terminatedVisible)
 	}
 	p.changed()
 }

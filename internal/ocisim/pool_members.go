@@ -4,7 +4,6 @@ package ocisim
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -118,18 +117,24 @@ func (s *Server) launchFault(w *workRequest, err error) {
 }
 
 // victims are the members too many: always the oldest in the fullest fault domain, as Oracle's
-// documentation tells it.
+// documentation tells it. Of equally full ones, that with the oldest member comes first.
 func (s *Server) victims(p *pool) []*instance {
 	staying := s.staying(p)
+	byDomain := map[string][]*instance{}
+	for _, i := range staying {
+		byDomain[*i.FaultDomain] = append(byDomain[*i.FaultDomain], i)
+	}
 	var victims []*instance
-	for len(staying) > *p.Size {
-		count := map[string]int{}
-		for _, i := range staying {
-			count[*i.FaultDomain]++
+	for range len(staying) - *p.Size {
+		var fullest string
+		for name, members := range byDomain {
+			n, most := len(members), len(byDomain[fullest])
+			if n > most || n == most && n > 0 && members[0].position < byDomain[fullest][0].position {
+				fullest = name
+			}
 		}
-		victim := slices.MaxFunc(staying, func(a, b *instance) int { return count[*a.FaultDomain] - count[*b.FaultDomain] })
-		victims = append(victims, victim)
-		staying = slices.DeleteFunc(staying, func(i *instance) bool { return i == victim })
+		victims = append(victims, byDomain[fullest][0])
+		byDomain[fullest] = byDomain[fullest][1:]
 	}
 	return victims
 }

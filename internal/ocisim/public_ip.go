@@ -239,6 +239,9 @@ func (s *Server) updatePublicIP(q *request) (response, error) {
 		if p.Lifetime == core.PublicIpLifetimeEphemeral {
 			return response{}, invalid("privateIpId", "public IP %s is ephemeral and cannot move", *p.Id)
 		}
+		if p.AssignedEntityType == core.PublicIpAssignedEntityTypeNatGateway {
+			return response{}, inUse("public IP", *p.Id, []string{natGateways.name + " " + *p.AssignedEntityId})
+		}
 		if err := s.reassign(q, p, *d.PrivateIpId); err != nil {
 			return response{}, err
 		}

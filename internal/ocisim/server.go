@@ -300,7 +300,10 @@ func (s *Server) carryOut(q *request, rt route) (wire, error) {
 	if e := (*apiError)(nil); errors.As(err, &e) && e.Status == http.StatusNotImplemented {
 		s.countUnknown(rt, q.Request, e)
 	}
-	if err := errors.Join(err, s.commit()); err != nil {
+	if q.Method != http.MethodGet { // Reads change nothing.
+		err = errors.Join(err, s.commit())
+	}
+	if err != nil {
 		return wire{}, err
 	}
 	return s.stale.filter(q, answer)

@@ -317,8 +317,9 @@ func (st *store) concerningOrAll(resourceID string) []*workRequest {
 
 // sweep drops what is due. At once means by OCI's retention alone.
 func (st *store) sweep(atOnce bool) {
+	present, now := st.clock.present(), st.clock.now() // one time for all: what is due first never outlasts the rest
 	for id, e := range st.expiring {
-		if st.clock.reached(e.expiry.Due) && (atOnce || !st.clock.now().Before(e.expiry.Until)) {
+		if present >= e.expiry.Due && (atOnce || !now.Before(e.expiry.Until)) {
 			e.remove(id)
 		}
 	}
