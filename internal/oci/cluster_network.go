@@ -58,22 +58,16 @@ func (g clusterNetworks) get(ctx context.Context, id string) (Cluster, error) {
 }
 
 func (g clusterNetworks) find(ctx context.Context, spec Spec) (*Cluster, error) {
-	request := core.ListClusterNetworksRequest{CompartmentId: &spec.CompartmentID, DisplayName: &spec.DisplayName}
-	for {
-		response, err := read(ctx, g.Clients, g.ComputeManagement.ListClusterNetworks, request)
+	for item, err := range g.clusterNetworks(ctx, spec.CompartmentID, spec.DisplayName) {
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range response.Items {
-			if item.FreeformTags[MarkerTag] == spec.Token && string(item.LifecycleState) != terminated {
-				c, err := g.get(ctx, *item.Id)
-				return &c, err
-			}
-		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return nil, nil
+		if item.FreeformTags[MarkerTag] == spec.Token && string(item.LifecycleState) != terminated {
+			c, err := g.get(ctx, value(item.Id))
+			return &c, err
 		}
 	}
+	return nil, nil
 }
 
 func (g clusterNetworks) update(ctx context.Context, c Cluster) error {

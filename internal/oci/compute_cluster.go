@@ -212,11 +212,10 @@ func byAge(a, b core.InstanceConfigurationSummary) int {
 }
 
 func (g computeClusters) find(ctx context.Context, spec Spec) (*Cluster, error) {
-	clusters, err := g.list(ctx, spec.CompartmentID)
-	if err != nil {
-		return nil, err
-	}
-	for _, item := range clusters {
+	for item, err := range g.computeClusters(ctx, spec.CompartmentID) {
+		if err != nil {
+			return nil, fmt.Errorf("list compute clusters: %w", err)
+		}
 		if item.FreeformTags[MarkerTag] == spec.Token && item.LifecycleState != core.ComputeClusterLifecycleStateDeleted {
 			c, err := g.get(ctx, value(item.Id))
 			c = wanted(c, spec, c.ConfigurationID)
@@ -224,21 +223,6 @@ func (g computeClusters) find(ctx context.Context, spec Spec) (*Cluster, error) 
 		}
 	}
 	return nil, nil
-}
-
-func (g computeClusters) list(ctx context.Context, compartmentID string) ([]core.ComputeClusterSummary, error) {
-	var all []core.ComputeClusterSummary
-	request := core.ListComputeClustersRequest{CompartmentId: &compartmentID, Limit: common.Int(pageSize)}
-	for {
-		response, err := read(ctx, g.Clients, g.Compute.ListComputeClusters, request)
-		if err != nil {
-			return nil, fmt.Errorf("list compute clusters: %w", err)
-		}
-		all = append(all, response.Items...)
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return all, nil
-		}
-	}
 }
 
 // update changes name and tags. The nodes are the operation's.
@@ -321,18 +305,11 @@ func (g computeClusters) instances(ctx context.Context, c Cluster, page *string)
 
 // all members in whatever state; those that are gone stay listed for a while.
 func (g computeClusters) all(ctx context.Context, c Cluster) ([]core.Instance, error) {
-	var all []core.Instance
-	var page *string
-	for {
-		members, next, err := g.page(ctx, c, page)
-		if err != nil {
-			return nil, fmt.Errorf("list the instances of %s: %w", c.ID, err)
-		}
-		all = append(all, members...)
-		if page = next; page == nil {
-			return all, nil
-		}
+	all, err := collect(pages(func(page *string) ([]core.Instance, *string, error) { return g.page(ctx, c, page) }))
+	if err != nil {
+		return nil, fmt.Errorf("list the instances of %s: %w", c.ID, err)
 	}
+	return all, nil
 }
 
 // page of the members: the instances of the compute cluster that have the token.

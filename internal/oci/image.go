@@ -118,37 +118,26 @@ func (c *Clients) ImageSuits(ctx context.Context, id string, selector ImageSelec
 // images that suit, whatever their name; newest first.
 func (c *Clients) images(ctx context.Context, selector ImageSelector) ([]Image, error) {
 	var images []Image
-	request := core.ListImagesRequest{
-		CompartmentId:          &selector.CompartmentID,
-		OperatingSystem:        orNil(selector.OperatingSystem),
-		OperatingSystemVersion: orNil(selector.OperatingSystemVersion),
-		Shape:                  orNil(selector.Shape),
-		LifecycleState:         core.ImageLifecycleStateAvailable,
-		Limit:                  common.Int(pageSize),
-	}
-	for {
-		response, err := read(ctx, c, c.Compute.ListImages, request)
+	for i, err := range pages(func(page *string) ([]core.Image, *string, error) {
+		response, err := read(ctx, c, c.Compute.ListImages, core.ListImagesRequest{
+			CompartmentId:          &selector.CompartmentID,
+			OperatingSystem:        orNil(selector.OperatingSystem),
+			OperatingSystemVersion: orNil(selector.OperatingSystemVersion),
+			Shape:                  orNil(selector.Shape),
+			LifecycleState:         core.ImageLifecycleStateAvailable,
+			Limit:                  common.Int(pageSize),
+			Page:                   page,
+		})
+		return response.Items, response.OpcNextPage, err
+	}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, i := range response.Items {
-			images = append(images, Image{
-				ID: value(i.Id), DisplayName: value(i.DisplayName), TimeCreated: value(i.TimeCreated).Time,
-				OperatingSystem: value(i.OperatingSystem), OperatingSystemVersion: value(i.OperatingSystemVersion),
-			})
-		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			break
-		}
+		images = append(images, Image{
+			ID: value(i.Id), DisplayName: value(i.DisplayName), TimeCreated: value(i.TimeCreated).Time,
+			OperatingSystem: value(i.OperatingSystem), OperatingSystemVersion: value(i.OperatingSystemVersion),
+		})
 	}
 	slices.SortStableFunc(images, func(a, b Image) int { return b.TimeCreated.Compare(a.TimeCreated) })
 	return images, nil
-}
-
-// orNil gives nil for an empty string: a parameter that is not sent.
-func orNil(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

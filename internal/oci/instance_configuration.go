@@ -204,16 +204,14 @@ func (s *Clusters) configurations(ctx context.Context, compartmentID, token stri
 }
 
 func (c *Clients) listConfigurations(ctx context.Context, compartmentID string) ([]core.InstanceConfigurationSummary, error) {
-	var all []core.InstanceConfigurationSummary
-	request := core.ListInstanceConfigurationsRequest{CompartmentId: &compartmentID, Limit: common.Int(pageSize)}
-	for {
-		response, err := read(ctx, c, c.ComputeManagement.ListInstanceConfigurations, request)
-		if err != nil {
-			return nil, fmt.Errorf("list instance configurations: %w", err)
-		}
-		all = append(all, response.Items...)
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return all, nil
-		}
+	all, err := collect(pages(func(page *string) ([]core.InstanceConfigurationSummary, *string, error) {
+		response, err := read(ctx, c, c.ComputeManagement.ListInstanceConfigurations, core.ListInstanceConfigurationsRequest{
+			CompartmentId: &compartmentID, Limit: common.Int(pageSize), Page: page,
+		})
+		return response.Items, response.OpcNextPage, err
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("list instance configurations: %w", err)
 	}
+	return all, nil
 }

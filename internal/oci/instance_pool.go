@@ -46,22 +46,16 @@ func (g instancePools) get(ctx context.Context, id string) (Cluster, error) {
 }
 
 func (g instancePools) find(ctx context.Context, spec Spec) (*Cluster, error) {
-	request := core.ListInstancePoolsRequest{CompartmentId: &spec.CompartmentID, DisplayName: &spec.DisplayName}
-	for {
-		response, err := read(ctx, g.Clients, g.ComputeManagement.ListInstancePools, request)
+	for item, err := range g.instancePools(ctx, spec.CompartmentID, spec.DisplayName) {
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range response.Items {
-			if item.FreeformTags[MarkerTag] == spec.Token && string(item.LifecycleState) != terminated {
-				c, err := g.get(ctx, *item.Id)
-				return &c, err
-			}
-		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return nil, nil
+		if item.FreeformTags[MarkerTag] == spec.Token && string(item.LifecycleState) != terminated {
+			c, err := g.get(ctx, value(item.Id))
+			return &c, err
 		}
 	}
+	return nil, nil
 }
 
 func (g instancePools) update(ctx context.Context, c Cluster) error {
@@ -137,22 +131,16 @@ func clusterOfPool(pool core.InstancePool) (Cluster, error) {
 
 // ofNoNetwork refuses the pool of a cluster network: it is changed by way of that.
 func (s *Clusters) ofNoNetwork(ctx context.Context, pool Cluster) error {
-	request := core.ListClusterNetworksRequest{CompartmentId: &pool.CompartmentID, Limit: common.Int(pageSize)}
-	for {
-		response, err := read(ctx, s.Clients, s.ComputeManagement.ListClusterNetworks, request)
+	for n, err := range s.clusterNetworks(ctx, pool.CompartmentID, "") {
 		if kind := KindOf(err); kind == NotFound || kind == Forbidden {
 			return nil // This user may not see cluster networks.
 		}
 		if err != nil {
 			return fmt.Errorf("look for the cluster network of pool %s: %w", pool.ID, err)
 		}
-		for _, n := range response.Items {
-			if slices.ContainsFunc(n.InstancePools, func(p core.InstancePoolSummary) bool { return value(p.Id) == pool.ID }) {
-				return fmt.Errorf("the instance pool %s belongs to the cluster network %q: use its OCID, %s, instead", pool.ID, value(n.DisplayName), value(n.Id))
-			}
-		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return nil
+		if slices.ContainsFunc(n.InstancePools, func(p core.InstancePoolSummary) bool { return value(p.Id) == pool.ID }) {
+			return fmt.Errorf("the instance pool %s belongs to the cluster network %q: use its OCID, %s, instead", pool.ID, value(n.DisplayName), value(n.Id))
 		}
 	}
+	return nil
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/core"
 )
 
-// pageSize is OCI's largest.
-const pageSize = 1000
-
 // Node is one host of a cluster.
 type Node struct {
 	ID          string
@@ -59,27 +56,22 @@ func (s *Clusters) Nodes(ctx context.Context, c Cluster) ([]Node, error) {
 // members gives the nodes without addresses; nodes that are on their way out are none any more.
 func (s *Clusters) members(ctx context.Context, c Cluster) ([]Node, error) {
 	var nodes []Node
-	var page *string
-	for {
-		items, next, err := s.group(c.Interconnect).instances(ctx, c, page)
+	for item, err := range pages(func(page *string) ([]core.InstanceSummary, *string, error) {
+		return s.group(c.Interconnect).instances(ctx, c, page)
+	}) {
 		if err != nil {
 			return nil, fmt.Errorf("list the instances of %s: %w", c.ID, err)
 		}
-		for _, item := range items {
-			node := Node{
-				ID:              value(item.Id),
-				DisplayName:     value(item.DisplayName),
-				FaultDomain:     value(item.FaultDomain),
-				State:           strings.ToUpper(value(item.State)), // "Running" in these lists
-				TimeCreated:     value(item.TimeCreated).Time,
-				ConfigurationID: value(item.InstanceConfigurationId),
-			}
-			if node.State != terminating && node.State != terminated {
-				nodes = append(nodes, node)
-			}
+		node := Node{
+			ID:              value(item.Id),
+			DisplayName:     value(item.DisplayName),
+			FaultDomain:     value(item.FaultDomain),
+			State:           strings.ToUpper(value(item.State)), // "Running" in these lists
+			TimeCreated:     value(item.TimeCreated).Time,
+			ConfigurationID: value(item.InstanceConfigurationId),
 		}
-		if page = next; page == nil {
-			break
+		if !ending(node.State) {
+			nodes = append(nodes, node)
 		}
 	}
 	slices.SortFunc(nodes, func(a, b Node) int {
@@ -91,46 +83,40 @@ func (s *Clusters) members(ctx context.Context, c Cluster) ([]Node, error) {
 // vnics gives the VNICs in the cluster's subnet by instance.
 func (s *Clusters) vnics(ctx context.Context, c Cluster) (map[string][]string, error) {
 	byInstance := map[string][]string{}
-	request := core.ListVnicAttachmentsRequest{
-		CompartmentId:      &c.CompartmentID,
-		AvailabilityDomain: &c.Placement.AvailabilityDomain,
-		Limit:              common.Int(pageSize),
-	}
-	for {
-		response, err := read(ctx, s.Clients, s.Compute.ListVnicAttachments, request)
+	for a, err := range pages(func(page *string) ([]core.VnicAttachment, *string, error) {
+		response, err := read(ctx, s.Clients, s.Compute.ListVnicAttachments, core.ListVnicAttachmentsRequest{
+			CompartmentId: &c.CompartmentID, AvailabilityDomain: &c.Placement.AvailabilityDomain, Limit: common.Int(pageSize), Page: page,
+		})
+		return response.Items, response.OpcNextPage, err
+	}) {
 		if err != nil {
 			return nil, fmt.Errorf("list the VNIC attachments of compartment %s: %w", c.CompartmentID, err)
 		}
-		for _, a := range response.Items {
-			attached := a.LifecycleState == core.VnicAttachmentLifecycleStateAttached && a.VnicId != nil
-			if attached && value(a.SubnetId) == c.Placement.SubnetID {
-				byInstance[value(a.InstanceId)] = append(byInstance[value(a.InstanceId)], *a.VnicId)
-			}
-		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return byInstance, nil
+		attached := a.LifecycleState == core.VnicAttachmentLifecycleStateAttached && a.VnicId != nil
+		if attached && value(a.SubnetId) == c.Placement.SubnetID {
+			byInstance[value(a.InstanceId)] = append(byInstance[value(a.InstanceId)], *a.VnicId)
 		}
 	}
+	return byInstance, nil
 }
 
 // addresses gives the primary private IP of each VNIC in a subnet.
 func (s *Clusters) addresses(ctx context.Context, subnetID string) (map[string]core.PrivateIp, error) {
 	byVnic := map[string]core.PrivateIp{}
-	request := core.ListPrivateIpsRequest{SubnetId: &subnetID, Limit: common.Int(pageSize)}
-	for {
-		response, err := read(ctx, s.Clients, s.VirtualNetwork.ListPrivateIps, request)
+	for ip, err := range pages(func(page *string) ([]core.PrivateIp, *string, error) {
+		response, err := read(ctx, s.Clients, s.VirtualNetwork.ListPrivateIps, core.ListPrivateIpsRequest{
+			SubnetId: &subnetID, Limit: common.Int(pageSize), Page: page,
+		})
+		return response.Items, response.OpcNextPage, err
+	}) {
 		if err != nil {
 			return nil, fmt.Errorf("list the private IPs of subnet %s: %w", subnetID, err)
 		}
-		for _, ip := range response.Items {
-			if ip.VnicId != nil && value(ip.IsPrimary) {
-				byVnic[*ip.VnicId] = ip
-			}
-		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return byVnic, nil
+		if ip.VnicId != nil && value(ip.IsPrimary) {
+			byVnic[*ip.VnicId] = ip
 		}
 	}
+	return byVnic, nil
 }
 
 // address fills in a node's address. The lists settle it unless the node has several VNICs in the subnet,

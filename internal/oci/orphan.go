@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
 )
 
@@ -60,56 +59,43 @@ func (s Spec) marked(displayName *string, tags map[string]string) bool {
 func ending(state string) bool { return state == terminating || state == terminated }
 
 func (s *Clusters) orphanNetwork(ctx context.Context, spec Spec, used map[string]bool) (*Cluster, error) {
-	request := core.ListClusterNetworksRequest{CompartmentId: &spec.CompartmentID, DisplayName: &spec.DisplayName, Limit: common.Int(pageSize)}
-	for {
-		response, err := read(ctx, s.Clients, s.ComputeManagement.ListClusterNetworks, request)
+	for n, err := range s.clusterNetworks(ctx, spec.CompartmentID, spec.DisplayName) {
 		if err != nil {
 			return nil, err
 		}
-		for _, n := range response.Items {
-			used[n.FreeformTags[MarkerTag]] = true
-			if spec.marked(n.DisplayName, n.FreeformTags) && !ending(string(n.LifecycleState)) {
-				c, err := s.group(ClusterNetwork).get(ctx, value(n.Id))
-				return &c, err
-			}
-		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return nil, nil
+		used[n.FreeformTags[MarkerTag]] = true
+		if spec.marked(n.DisplayName, n.FreeformTags) && !ending(string(n.LifecycleState)) {
+			c, err := s.group(ClusterNetwork).get(ctx, value(n.Id))
+			return &c, err
 		}
 	}
+	return nil, nil
 }
 
 // orphanPool passes over the pools of the cluster networks that were met before.
 func (s *Clusters) orphanPool(ctx context.Context, spec Spec, used map[string]bool) (*Cluster, error) {
-	request := core.ListInstancePoolsRequest{CompartmentId: &spec.CompartmentID, DisplayName: &spec.DisplayName, Limit: common.Int(pageSize)}
-	for {
-		response, err := read(ctx, s.Clients, s.ComputeManagement.ListInstancePools, request)
+	for p, err := range s.instancePools(ctx, spec.CompartmentID, spec.DisplayName) {
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range response.Items {
-			if used[p.FreeformTags[MarkerTag]] {
-				continue
-			}
-			if spec.marked(p.DisplayName, p.FreeformTags) && !ending(string(p.LifecycleState)) {
-				c, err := s.group(NoInterconnect).get(ctx, value(p.Id))
-				return &c, err
-			}
+		if used[p.FreeformTags[MarkerTag]] {
+			continue
 		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return nil, nil
+		if spec.marked(p.DisplayName, p.FreeformTags) && !ending(string(p.LifecycleState)) {
+			c, err := s.group(NoInterconnect).get(ctx, value(p.Id))
+			return &c, err
 		}
 	}
+	return nil, nil
 }
 
 // orphanComputeCluster notes the tokens of all compute clusters: unlike a pool, one does not keep its
 // configuration from being deleted, and may have been renamed since that was made.
 func (s *Clusters) orphanComputeCluster(ctx context.Context, spec Spec, used map[string]bool) (*Cluster, error) {
-	all, err := computeClusters{s.Clients}.list(ctx, spec.CompartmentID)
-	if err != nil {
-		return nil, err
-	}
-	for _, item := range all {
+	for item, err := range s.computeClusters(ctx, spec.CompartmentID) {
+		if err != nil {
+			return nil, err
+		}
 		if item.LifecycleState == core.ComputeClusterLifecycleStateDeleted {
 			continue
 		}
@@ -162,21 +148,15 @@ func (s *Clusters) sweepConfigurations(ctx context.Context, spec Spec, used map[
 // liveTokens are those of the instances in a compartment.
 func (s *Clusters) liveTokens(ctx context.Context, compartmentID string) (map[string]bool, error) {
 	tokens := map[string]bool{}
-	request := core.ListInstancesRequest{CompartmentId: &compartmentID, Limit: common.Int(pageSize)}
-	for {
-		response, err := read(ctx, s.Clients, s.Compute.ListInstances, request)
+	for i, err := range s.instances(ctx, core.ListInstancesRequest{CompartmentId: &compartmentID}) {
 		if err != nil {
 			return nil, fmt.Errorf("list the instances of compartment %s: %w", compartmentID, err)
 		}
-		for _, i := range response.Items {
-			if !ending(string(i.LifecycleState)) {
-				tokens[i.FreeformTags[MarkerTag]] = true
-			}
-		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return tokens, nil
+		if !ending(string(i.LifecycleState)) {
+			tokens[i.FreeformTags[MarkerTag]] = true
 		}
 	}
+	return tokens, nil
 }
 
 // orphanShare looks for a cluster in the compute cluster that the spec adopts.

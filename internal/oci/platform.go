@@ -78,22 +78,19 @@ func platformOf(config core.InstanceConfigurationLaunchInstancePlatformConfig) P
 
 // shape gives what OCI says of the shape of a launch; nil when it is not offered there.
 func (c *Clients) shape(ctx context.Context, spec Spec) (*core.Shape, error) {
-	request := core.ListShapesRequest{
-		CompartmentId: &spec.CompartmentID, AvailabilityDomain: &spec.Placement.AvailabilityDomain,
-		Shape: &spec.Launch.Shape, Limit: common.Int(pageSize),
-	}
-	for {
-		response, err := read(ctx, c, c.Compute.ListShapes, request)
+	for offered, err := range pages(func(page *string) ([]core.Shape, *string, error) {
+		response, err := read(ctx, c, c.Compute.ListShapes, core.ListShapesRequest{
+			CompartmentId: &spec.CompartmentID, AvailabilityDomain: &spec.Placement.AvailabilityDomain,
+			Shape: &spec.Launch.Shape, Limit: common.Int(pageSize), Page: page,
+		})
+		return response.Items, response.OpcNextPage, err
+	}) {
 		if err != nil {
 			return nil, fmt.Errorf("list the shapes of %s: %w", spec.Placement.AvailabilityDomain, err)
 		}
-		for _, s := range response.Items {
-			if value(s.Shape) == spec.Launch.Shape {
-				return &s, nil
-			}
-		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return nil, nil
+		if value(offered.Shape) == spec.Launch.Shape {
+			return &offered, nil
 		}
 	}
+	return nil, nil
 }

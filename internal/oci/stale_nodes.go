@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
 )
 
@@ -59,19 +58,12 @@ func (s *Clusters) detailsOf(ctx context.Context, configurationID string) (*core
 // tags. OCI cannot list them by pool.
 func (s *Clusters) inCompartment(ctx context.Context, c Cluster) (map[string]core.Instance, error) {
 	all := map[string]core.Instance{}
-	request := core.ListInstancesRequest{
-		CompartmentId: &c.CompartmentID, AvailabilityDomain: &c.Placement.AvailabilityDomain, Limit: common.Int(pageSize),
-	}
-	for {
-		response, err := read(ctx, s.Clients, s.Compute.ListInstances, request)
+	request := core.ListInstancesRequest{CompartmentId: &c.CompartmentID, AvailabilityDomain: &c.Placement.AvailabilityDomain}
+	for item, err := range s.instances(ctx, request) {
 		if err != nil {
 			return nil, fmt.Errorf("list the instances of compartment %s: %w", c.CompartmentID, err)
 		}
-		for _, item := range response.Items {
-			all[value(item.Id)] = item
-		}
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return all, nil
-		}
+		all[value(item.Id)] = item
 	}
+	return all, nil
 }

@@ -141,18 +141,16 @@ func (s *Clusters) workRequestIDs(ctx context.Context, c Cluster) (map[string]bo
 }
 
 func (s *Clusters) listWorkRequests(ctx context.Context, compartmentID, resource string) ([]workrequests.WorkRequestSummary, error) {
-	var all []workrequests.WorkRequestSummary
-	request := workrequests.ListWorkRequestsRequest{CompartmentId: &compartmentID, ResourceId: &resource, Limit: common.Int(pageSize)}
-	for {
-		response, err := read(ctx, s.Clients, s.WorkRequest.ListWorkRequests, request)
-		if err != nil {
-			return nil, fmt.Errorf("list the work requests of %s: %w", resource, err)
-		}
-		all = append(all, response.Items...)
-		if request.Page = response.OpcNextPage; request.Page == nil {
-			return all, nil
-		}
+	all, err := collect(pages(func(page *string) ([]workrequests.WorkRequestSummary, *string, error) {
+		response, err := read(ctx, s.Clients, s.WorkRequest.ListWorkRequests, workrequests.ListWorkRequestsRequest{
+			CompartmentId: &compartmentID, ResourceId: &resource, Limit: common.Int(pageSize), Page: page,
+		})
+		return response.Items, response.OpcNextPage, err
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("list the work requests of %s: %w", resource, err)
 	}
+	return all, nil
 }
 
 func (s *Clusters) fillWorkRequest(ctx context.Context, w *WorkRequest) error {
