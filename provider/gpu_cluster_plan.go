@@ -184,7 +184,7 @@ func (m *gpuClusterModel) replacing(state *gpuClusterModel) path.Paths {
 // relaunches says whether nodes are launched differently from now on, tags aside: the running ones are
 // stale by that.
 func (m *gpuClusterModel) relaunches(state *gpuClusterModel) bool {
-	return differ([]change{
+	return differ([]edit{
 		{state.ImageID, m.ImageID},
 		{state.CapacityReservationID, m.CapacityReservationID},
 		{state.AgentPlugins, m.AgentPlugins},
@@ -200,13 +200,14 @@ func (m *gpuClusterModel) relaunches(state *gpuClusterModel) bool {
 
 // retags says whether the tags of the cluster, and of nodes that are launched from now on, change.
 func (m *gpuClusterModel) retags(state *gpuClusterModel) bool {
-	return differ([]change{{state.FreeformTags, m.FreeformTags}, {state.DefinedTags, m.DefinedTags}})
+	return differ([]edit{{state.FreeformTags, m.FreeformTags}, {state.DefinedTags, m.DefinedTags}})
 }
 
-type change struct{ was, now attr.Value }
+// edit of an attribute.
+type edit struct{ was, now attr.Value }
 
-func differ(changes []change) bool {
-	return slices.ContainsFunc(changes, func(c change) bool { return !c.now.Equal(c.was) })
+func differ(edits []edit) bool {
+	return slices.ContainsFunc(edits, func(e edit) bool { return !e.now.Equal(e.was) })
 }
 
 // warnOfLoss says what a plan costs: hosts that may not be had again soon.
