@@ -213,8 +213,8 @@ func checkOutput(format string) error {
 
 func printStatus(w io.Writer, i lab.Info, s lab.Status) {
 	_, _ = fmt.Fprintf(w, "running, process %d, API %s, state directory %s\n", i.PID, i.Endpoint, i.Dir)
-	_, _ = fmt.Fprintf(w, "cluster networks %d, instance pools %d, instance configurations %d, instances %d, hosts %d\n",
-		s.ClusterNetworks, s.InstancePools, s.InstanceConfigurations, s.Instances, len(s.Hosts))
+	_, _ = fmt.Fprintf(w, "cluster networks %d, compute clusters %d, instance pools %d, instance configurations %d, instances %d, hosts %d\n",
+		s.ClusterNetworks, s.ComputeClusters, s.InstancePools, s.InstanceConfigurations, s.Instances, len(s.Hosts))
 	if len(s.InstanceList) > 0 {
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		_, _ = fmt.Fprintln(table, "HOST NAME\tPRIVATE IP\tSHAPE\tSTATE\tOCID")

@@ -75,7 +75,7 @@ step 'terraform destroy'
 tf destroy -auto-approve -input=false | grep -E '^(.\[0m.\[1m)?(ocihpc_|.*Destroy complete)'
 status=$("$lab" status --dir "$work/lab")
 printf '%s\n' "$status"
-grep -q 'cluster networks 0, instance pools 0, instance configurations 0, instances 0, hosts 0' <<<"$status" ||
+grep -q 'cluster networks 0, compute clusters 0, instance pools 0, instance configurations 0, instances 0, hosts 0' <<<"$status" ||
 	fail 'the destroyed cluster left something in the region'
 
 step 'Stopping the region'

@@ -137,7 +137,7 @@ func (d *daemon) status() Status {
 	stats := d.region.Stats()
 	status := Status{
 		Requests: stats.Requests, Refused: stats.Refused, Operations: stats.Operations, Faults: stats.Faults, Unknown: stats.Unknown,
-		InstanceConfigurations: stats.InstanceConfigurations, ClusterNetworks: stats.ClusterNetworks,
+		InstanceConfigurations: stats.InstanceConfigurations, ClusterNetworks: stats.ClusterNetworks, ComputeClusters: stats.ComputeClusters,
 		InstancePools: stats.InstancePools, Instances: stats.Instances, InstanceList: []InstanceStatus{}, Hosts: []string{},
 	}
 	for _, instance := range d.region.Instances() {

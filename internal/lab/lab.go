@@ -79,6 +79,7 @@ type Status struct {
 	Unknown                map[string]int `json:"unknown_requests"`
 	InstanceConfigurations int            `json:"instance_configurations"`
 	ClusterNetworks        int            `json:"cluster_networks"`
+	ComputeClusters        int            `json:"compute_clusters"`
 	InstancePools          int            `json:"instance_pools"`
 	Instances              int            `json:"instances"`
 	// InstanceList has those Instances, oldest first.

@@ -196,7 +196,7 @@ func (r *region) expectEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := status.InstanceConfigurations + status.ClusterNetworks + status.InstancePools + status.Instances; n != 0 {
+	if n := status.InstanceConfigurations + status.ClusterNetworks + status.ComputeClusters + status.InstancePools + status.Instances; n != 0 {
 		t.Errorf("%d resources are left: %s", n, strings.TrimSpace(fmt.Sprintf("%+v", status)))
 	}
 }
