@@ -32,8 +32,11 @@ func TestMain(m *testing.M) { acctest.Main(m) }
 
 const address = "ocihpc_gpu_cluster.this"
 
+// interconnects that a cluster is made with: OCI holds the nodes of one together, and we those of the other.
+var interconnects = []string{"cluster_network", "compute_cluster"}
+
 // hcl is a cluster of so many nodes in the lab that the environment names.
-func hcl(size int) string {
+func hcl(interconnect string, size int) string {
 	return fmt.Sprintf(`
 provider "ocihpc" {}
 variable "compartment_id" {}
@@ -47,9 +50,10 @@ resource "ocihpc_gpu_cluster" "this" {
   image_id            = var.image_id
   display_name        = "train"
   shape               = "BM.GPU4.8"
+  interconnect        = %q
   size                = %d
 }
-`, size)
+`, interconnect, size)
 }
 
 var apply = []string{"apply", "-auto-approve", "-no-color", "-input=false"}
@@ -80,10 +84,10 @@ func TestKill(t *testing.T) {
 		for name, kill := range victims {
 			random := rand.New(rand.NewPCG(*seed, uint64(len(name)+100*o.before+10000*o.after)))
 			for n := range *moments {
-				after := time.Duration(random.Int64N(int64(took)))
-				t.Run(fmt.Sprintf("%s/%s/%d", name, o.name, n), func(t *testing.T) {
+				after, interconnect := time.Duration(random.Int64N(int64(took))), interconnects[random.IntN(len(interconnects))]
+				t.Run(fmt.Sprintf("%s/%s/%s/%d", name, o.name, interconnect, n), func(t *testing.T) {
 					t.Parallel()
-					survive(t, o, kill, after)
+					survive(t, o, interconnect, kill, after)
 				})
 			}
 		}
@@ -93,7 +97,7 @@ func TestKill(t *testing.T) {
 // undisturbed gives the time that an operation takes when nothing is killed.
 func undisturbed(t *testing.T, o operation) time.Duration {
 	t.Helper()
-	_, tf := prepare(t, o)
+	_, tf := prepare(t, o, interconnects[0])
 	begun := time.Now()
 	tf.Must(o.command()...)
 	took := time.Since(begun)
@@ -102,23 +106,23 @@ func undisturbed(t *testing.T, o operation) time.Duration {
 }
 
 // prepare brings a cluster of a new region to where the operation starts.
-func prepare(t *testing.T, o operation) (*region, *acctest.Terraform) {
+func prepare(t *testing.T, o operation, interconnect string) (*region, *acctest.Terraform) {
 	t.Helper()
 	r := startRegion(t)
-	tf := acctest.NewTerraform(t, hcl(o.before), r.Info.Environ()...)
+	tf := acctest.NewTerraform(t, hcl(interconnect, o.before), r.Info.Environ()...)
 	if o.before > 0 {
 		tf.Apply()
 	}
 	if o.after > 0 {
-		tf.Configure(hcl(o.after))
+		tf.Configure(hcl(interconnect, o.after))
 	}
 	return r, tf
 }
 
 // survive kills the victim while the operation is carried out, and expects that it can be finished.
-func survive(t *testing.T, o operation, kill func(*testing.T, *region, *acctest.Running), after time.Duration) {
+func survive(t *testing.T, o operation, interconnect string, kill func(*testing.T, *region, *acctest.Running), after time.Duration) {
 	t.Helper()
-	r, tf := prepare(t, o)
+	r, tf := prepare(t, o, interconnect)
 	running := tf.Start(o.command()...)
 	time.Sleep(after) // The moment is the point of the test; whichever it is, the end must be the same.
 	kill(t, r, running)
