@@ -21,7 +21,7 @@ const cloudInitConfigDescription = "Describes a GPU node and gives the cloud-con
 	"is the natural form: nothing is kept in step, and the text is known in the plan. The **resource** only adds a life cycle: the cloud-config stays in the state, " +
 	"and the plan shows a change as a change of `sha256`. With Terraform 1.8 and later there is also the function `provider::ocihpc::cloud_init_config`.\n\n" +
 	"OCI reads user data only when an instance is launched: a change reaches nodes that are launched after it. " +
-	"Rendering takes about a millisecond of processor time or less."
+	"Rendering takes a few milliseconds of processor time."
 
 // fieldKind is what the value of an attribute is.
 type fieldKind int
