@@ -4,11 +4,12 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"log"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/provider"
 )
@@ -20,11 +21,17 @@ func main() {
 	debug := flag.Bool("debug", false, "serve to a debugger: print how to attach and stay")
 	flag.Parse()
 
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
-		Address: provider.Address,
-		Debug:   *debug,
-	})
-	if err != nil {
+	var options []tf6server.ServeOpt
+	var changes changes
+	if *debug {
+		options = append(options, tf6server.WithManagedDebug())
+	} else {
+		go changes.exitWithParent()
+	}
+	server := func() tfprotov6.ProviderServer {
+		return counted{providerserver.NewProtocol6(provider.New(version)())(), &changes}
+	}
+	if err := tf6server.Serve(provider.Address, server, options...); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -235,16 +235,32 @@ func (r *Running) Kill() {
 	}
 }
 
-// KillProvider ends the providers that Terraform runs at this moment, if any, without warning.
-func (r *Running) KillProvider() {
+// Providers are the process IDs of the providers that Terraform runs at this moment.
+func (r *Running) Providers() []int {
 	r.t.Helper()
+	var providers []int
 	for _, task := range glob(r.t, fmt.Sprintf("/proc/%d/task/*/children", r.command.Process.Pid)) {
 		children, err := os.ReadFile(task)
 		if err != nil {
 			continue // The thread has ended.
 		}
-		for pid := range strings.FieldsSeq(string(children)) {
-			kill(r.t, pid)
+		for text := range strings.FieldsSeq(string(children)) {
+			pid, err := strconv.Atoi(text)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			providers = append(providers, pid)
+		}
+	}
+	return providers
+}
+
+// KillProvider ends the providers that Terraform runs at this moment, if any, without warning.
+func (r *Running) KillProvider() {
+	r.t.Helper()
+	for _, pid := range r.Providers() {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			r.t.Fatalf("kill the provider: %v", err)
 		}
 	}
 }
@@ -256,17 +272,6 @@ func glob(t testing.TB, pattern string) []string {
 		t.Fatal(err)
 	}
 	return paths
-}
-
-func kill(t testing.TB, pid string) {
-	t.Helper()
-	number, err := strconv.Atoi(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(number, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-		t.Fatalf("kill the provider: %v", err)
-	}
 }
 
 // Wait waits for the end and gives the exit status, -1 after a signal, and all that was printed.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -68,7 +69,7 @@ var operations = []operation{{"create", 0, 2}, {"grow", 1, 3}, {"shrink", 3, 1},
 
 // victims and how each is killed while Terraform runs.
 var victims = map[string]func(*testing.T, *region, *acctest.Running){
-	"terraform": func(_ *testing.T, _ *region, r *acctest.Running) { r.Kill() },
+	"terraform": func(t *testing.T, _ *region, r *acctest.Running) { killTerraform(t, r) },
 	"provider":  func(_ *testing.T, _ *region, r *acctest.Running) { r.KillProvider() },
 	"region":    func(t *testing.T, r *region, _ *acctest.Running) { r.killAndRestart(t) },
 }
@@ -229,4 +230,17 @@ func portOf(t *testing.T, endpoint string) int {
 		t.Fatal(err)
 	}
 	return port
+}
+
+// killTerraform ends Terraform without warning, and expects that its providers end by themselves.
+func killTerraform(t *testing.T, r *acctest.Running) {
+	t.Helper()
+	providers := r.Providers()
+	r.Kill()
+	for _, pid := range providers {
+		acctest.Eventually(t, fmt.Sprintf("the provider, process %d, has ended", pid), func() bool {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			return err != nil || strings.Contains(string(stat), ") Z ")
+		})
+	}
 }
