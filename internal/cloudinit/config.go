@@ -17,10 +17,10 @@ import (
 // Where the script is, and what it writes, on a node.
 const (
 	ScriptPath = "/var/lib/cloud/scripts/per-boot/50-ocihpc-setup"
-	LogPath    = job.SetupLogPath
-	// StatusPath is a file with one [job.SetupStep] a line for each step of the last boot. The steps after a
-	// failed one are not run and have no line; the last line of a complete set-up is that of [job.SetupReady].
-	StatusPath = job.SetupStatusPath
+	LogPath    = job.BootLogPath
+	// StatusPath is a file with one [job.BootStep] a line for each step of the last boot. The steps after a
+	// failed one are not run and have no line; the last line of a complete set-up is that of [job.BootReady].
+	StatusPath = job.BootStatusPath
 	// bootStatusPath holds the lines of bootcmd, which runs before everything else.
 	bootStatusPath = "/run/ocihpc/bootcmd.ndjson"
 	// DefaultReadyFile is there from the end of a complete set-up to the next boot.

@@ -90,7 +90,7 @@ func setupScript(c Config) string {
 		s.call("run_once", fmt.Sprintf("runcmd_%d", i+1), command)
 	}
 	if s.calls.Len() > 0 || len(c.Bootcmd) > 0 || c.ReadyFile != DefaultReadyFile {
-		s.call("run", job.SetupReady, "complete")
+		s.call("run", job.BootReady, "complete")
 	}
 	return s.text("Sets this node up. Runs at each boot; what is done already is left as it is.", "begin")
 }

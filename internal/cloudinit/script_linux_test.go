@@ -165,7 +165,7 @@ type booted struct {
 	exit     int
 	output   string
 	recorded []string
-	status   []job.SetupStep
+	status   []job.BootStep
 	fstab    string
 	logMode  string
 	log      string
@@ -184,7 +184,7 @@ func (m *machine) result(n int) booted {
 		b.recorded = strings.Split(recorded, "\n")
 	}
 	for line := range strings.Lines(read("status")) {
-		var s job.SetupStep
+		var s job.BootStep
 		decoder := json.NewDecoder(strings.NewReader(line))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&s); err != nil {
@@ -193,7 +193,7 @@ func (m *machine) result(n int) booted {
 		b.status = append(b.status, s)
 	}
 	if last := len(b.status) - 1; b.exit == 0 { // every complete set-up says so
-		if last < 0 || b.status[last].Step != job.SetupReady || b.status[last].Exit != 0 {
+		if last < 0 || b.status[last].Step != job.BootReady || b.status[last].Exit != 0 {
 			m.t.Fatalf("boot %d: status %+v", n, b.status)
 		}
 		b.status = b.status[:last]

@@ -27,7 +27,7 @@ func judge(ctx context.Context, r Request, facts job.Facts) []job.Check {
 	checks := []job.Check{}
 	if r.Checks.CloudInitWaitSeconds > 0 {
 		checks = append(checks, checkCloudInit(facts, r.Checks.CloudInitWaitSeconds))
-		if c, ok := checkSetup(ctx, job.SetupStatusPath, job.SetupLogPath); ok {
+		if c, ok := checkBoot(ctx, job.BootStatusPath, job.BootLogPath); ok {
 			checks = append(checks, c)
 		}
 	}

@@ -14,49 +14,49 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
 
-const setupAdvice = "on the node: sudo less " + job.SetupLogPath + "; a reboot runs the set-up again"
+const bootAdvice = "on the node: sudo less " + job.BootLogPath + "; a reboot runs the set-up again"
 
 // How much of a failed step's output a check shows: the last lines.
 const (
-	setupOutputLines = 10
-	setupOutputBytes = 1500
+	bootOutputLines = 10
+	bootOutputBytes = 1500
 )
 
-// checkSetup tells what came of the set-up that cloud-init ran at this boot; ok is false on a node without one.
-func checkSetup(ctx context.Context, statusPath, logPath string) (c job.Check, ok bool) {
+// checkBoot tells what came of the set-up that cloud-init ran at this boot; ok is false on a node without one.
+func checkBoot(ctx context.Context, statusPath, logPath string) (c job.Check, ok bool) {
 	const name = "set_up"
 	text, err := os.ReadFile(statusPath) // #nosec G304 -- a constant, but in tests
 	if errors.Is(err, fs.ErrNotExist) {
 		return job.Check{}, false
 	}
 	if err != nil {
-		return check(name, job.CannotTell, fmt.Sprintf("the status of the set-up could not be read: %v", err), setupAdvice), true
+		return check(name, job.CannotTell, fmt.Sprintf("the status of the set-up could not be read: %v", err), bootAdvice), true
 	}
-	steps, err := parseSetup(string(text))
+	steps, err := parseBoot(string(text))
 	if err != nil {
-		return check(name, job.CannotTell, fmt.Sprintf("%s: %v", statusPath, err), setupAdvice), true
+		return check(name, job.CannotTell, fmt.Sprintf("%s: %v", statusPath, err), bootAdvice), true
 	}
 	seconds := 0
 	var done []string
 	for _, s := range steps {
 		if s.Exit != 0 {
 			message := fmt.Sprintf("step %s failed with exit status %d after %d seconds: %s", s.Step, s.Exit, s.Seconds, s.Message)
-			return check(name, job.Fail, message+setupOutput(ctx, logPath, s.Step), setupAdvice), true
+			return check(name, job.Fail, message+bootOutput(ctx, logPath, s.Step), bootAdvice), true
 		}
 		seconds += s.Seconds
 		done = append(done, fmt.Sprintf("%s %d s", s.Step, s.Seconds))
 	}
-	if len(steps) == 0 || steps[len(steps)-1].Step != job.SetupReady {
-		return check(name, job.Fail, "the set-up did not finish; done: "+strings.Join(done, ", "), setupAdvice), true
+	if len(steps) == 0 || steps[len(steps)-1].Step != job.BootReady {
+		return check(name, job.Fail, "the set-up did not finish; done: "+strings.Join(done, ", "), bootAdvice), true
 	}
 	return check(name, job.Pass, fmt.Sprintf("%d steps in %d seconds: %s", len(steps), seconds, strings.Join(done, ", ")), ""), true
 }
 
-// parseSetup reads the status file.
-func parseSetup(text string) ([]job.SetupStep, error) {
-	var steps []job.SetupStep
+// parseBoot reads the status file.
+func parseBoot(text string) ([]job.BootStep, error) {
+	var steps []job.BootStep
 	for line := range strings.Lines(text) {
-		var s job.SetupStep
+		var s job.BootStep
 		if err := json.Unmarshal([]byte(line), &s); err != nil || s.Step == "" {
 			return nil, fmt.Errorf("%.100q is not the status of a step", line)
 		}
@@ -65,14 +65,14 @@ func parseSetup(text string) ([]job.SetupStep, error) {
 	return steps, nil
 }
 
-// setupOutput gives the end of what a failed step printed. Only root reads the log: users' commands may print
+// bootOutput gives the end of what a failed step printed. Only root reads the log: users' commands may print
 // secrets.
-func setupOutput(ctx context.Context, logPath, step string) string {
+func bootOutput(ctx context.Context, logPath, step string) string {
 	log, err := answerAsRoot(ctx, "tail", "-n", "200", logPath)
 	if err != nil {
 		return ""
 	}
-	header := strings.LastIndex("\n"+log, "\n"+job.SetupStepHeader)
+	header := strings.LastIndex("\n"+log, "\n"+job.BootStepHeader)
 	if header < 0 {
 		return ""
 	}
@@ -81,8 +81,8 @@ func setupOutput(ctx context.Context, logPath, step string) string {
 		return ""
 	}
 	lines := strings.Split(strings.TrimSpace(output), "\n")
-	end := strings.Join(lines[max(0, len(lines)-setupOutputLines):], "\n")
-	end = strings.ToValidUTF8(end[max(0, len(end)-setupOutputBytes):], "")
+	end := strings.Join(lines[max(0, len(lines)-bootOutputLines):], "\n")
+	end = strings.ToValidUTF8(end[max(0, len(end)-bootOutputBytes):], "")
 	if end == "" {
 		return ""
 	}

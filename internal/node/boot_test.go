@@ -33,21 +33,21 @@ func TestSetup(t *testing.T) {
 			dir := t.TempDir()
 			put(t, filepath.Join(dir, "status"), test.status, 0o644)
 			put(t, filepath.Join(dir, "log"), test.log, 0o600)
-			c, ok := checkSetup(t.Context(), filepath.Join(dir, "status"), filepath.Join(dir, "log"))
+			c, ok := checkBoot(t.Context(), filepath.Join(dir, "status"), filepath.Join(dir, "log"))
 			if !ok || c.Outcome != test.want || !strings.HasSuffix(c.Message, test.says) && test.want != job.CannotTell || !strings.Contains(c.Message, test.says) {
 				t.Errorf("%v %+v", ok, c)
 			}
 		})
 	}
-	if _, ok := checkSetup(t.Context(), filepath.Join(t.TempDir(), "none"), ""); ok {
+	if _, ok := checkBoot(t.Context(), filepath.Join(t.TempDir(), "none"), ""); ok {
 		t.Error("a node without a set-up was checked for it")
 	}
 }
 
-func FuzzParseSetup(f *testing.F) {
+func FuzzParseBoot(f *testing.F) {
 	f.Add(`{"step":"a","exit":1,"seconds":2,"message":"m"}` + "\n{}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		steps, err := parseSetup(text)
+		steps, err := parseBoot(text)
 		if err != nil && steps != nil {
 			t.Errorf("%v, %v", steps, err)
 		}
