@@ -13,6 +13,7 @@ const (
 	EventPhaseStarted  EventType = "phase_started"
 	EventPhaseFinished EventType = "phase_finished"
 	EventNode          EventType = "node"   // something about one node
+	EventStep          EventType = "step"   // a step of a node's set-up is over
 	EventOutput        EventType = "output" // a line that a program printed
 	EventResult        EventType = "result"
 )
@@ -23,6 +24,7 @@ type Phase string
 // Phases.
 const (
 	PhaseConnect   Phase = "connect"   // reach every node, put the runner there
+	PhaseSetUp     Phase = "set_up"    // the steps of the set-up, all nodes in parallel
 	PhaseCheck     Phase = "check"     // facts and checks, all nodes in parallel
 	PhaseEachNode  Phase = "each_node" // nccl-tests on each node alone
 	PhaseAllNodes  Phase = "all_nodes" // nccl-tests over all nodes
@@ -38,7 +40,9 @@ type Event struct {
 	Node    string  `json:"node,omitempty"`
 	Outcome Outcome `json:"outcome,omitempty"`
 	Message string  `json:"message,omitempty"`
-	// Done and Total count nodes or rows within the phase.
+	// Step is what came of it, for EventStep.
+	Step *StepResult `json:"step,omitempty"`
+	// Done and Total count nodes or rows within the phase, or steps of the node's set-up.
 	Done   int     `json:"done,omitempty"`
 	Total  int     `json:"total,omitempty"`
 	Result *Result `json:"result,omitempty"`

@@ -31,6 +31,8 @@ type Job struct {
 	// from the shape catalog, and checks that need it say that they cannot tell.
 	Shape string `json:"shape,omitempty"`
 
+	// Setup is done before the checks.
+	Setup     *Setup     `json:"setup,omitempty"`
 	Checks    Checks     `json:"checks"`
 	Benchmark *Benchmark `json:"benchmark,omitempty"`
 
@@ -110,7 +112,7 @@ type Expectation struct {
 
 // Key identifies the work: two jobs with the same nodes, parameters and triggers have the same key. It
 // names the job's directory, so that a second request finds the first one's run. The expectations are
-// part of it; time limits and host keys (not known before the first contact) are not.
+// part of it; limits of time and concurrency and host keys (not known before the first contact) are not.
 func (j Job) Key() string {
 	j.Nodes = slices.Clone(j.Nodes)
 	for i := range j.Nodes {
@@ -122,6 +124,11 @@ func (j Job) Key() string {
 		benchmark := *j.Benchmark
 		benchmark.TimeoutSeconds = 0
 		j.Benchmark = &benchmark
+	}
+	if j.Setup != nil {
+		setup := *j.Setup
+		setup.MaxSessions, setup.MaxDownloads, setup.LockWaitSeconds, setup.ReconnectSeconds = 0, 0, 0, 0
+		j.Setup = &setup
 	}
 	text, err := json.Marshal(j)
 	if err != nil { // Job holds only types that always encode.

@@ -27,6 +27,25 @@ func fullJob() Job {
 		SSH:      SSH{User: "opc", Port: 22},
 		Checks:   Checks{Timezone: "Asia/Tokyo", Mounts: []string{"/mnt/localdisk"}, FirewallOff: true, CloudInitWaitSeconds: 600},
 		Triggers: map[string]string{"image": "ocid1.image"},
+		Setup: &Setup{
+			Steps: []Step{
+				{Name: "motd", File: &FileStep{Path: "/etc/motd", Content: "hello\n", Mode: "0644", Owner: "root:root"}},
+				{Name: "scratch", Directory: &DirectoryStep{Path: "/mnt/scratch", Mode: "1777", Owner: "opc"}},
+				{Name: "data", Link: &LinkStep{Path: "/data", Target: "/mnt/scratch"}},
+				{Name: "swapoff", Command: &CommandStep{Argv: []string{"swapoff", "-a"}, Unless: []string{"test", "-z", ""}, Creates: "/var/lib/ocihpc/swapoff"}},
+				{Name: "tools", Packages: &PackagesStep{Names: []string{"numactl", "git"}}},
+				{Name: "chrony", Service: &ServiceStep{Unit: "chronyd.service", Off: true}},
+				{Name: "kit", Download: &DownloadStep{
+					URL: "https://example.com/kit.tgz", SHA256: strings.Repeat("0a", 32), Path: "/opt/kit.tgz", Mode: "0600", Owner: "opc",
+				}},
+			},
+			ContainerRuntime: &ContainerRuntime{
+				Engine: Containerd, RootlessUser: "opc", Versions: map[string]string{"containerd": "2.2.0"}, Mirror: "http://10.0.1.2:8080/mirror",
+				DataRoot: "/mnt/localdisk/containers", Images: []string{"nvcr.io/nvidia/pytorch:24.01-py3"}, ShareImages: true,
+				ProofImage: "nvcr.io/nvidia/pytorch:24.01-py3", Remove: true,
+			},
+			DryRun: true, MaxSessions: 8, MaxDownloads: 4, LockWaitSeconds: 5, ReconnectSeconds: 60,
+		},
 		Benchmark: &Benchmark{
 			Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: 1 << 30, StepFactor: 2, DataType: "float", RedOp: "sum",
 			Iterations: 20, WarmupIterations: 5, GPUsPerNode: 8, NCCLTestsDir: "/opt/oci-hpc/nccl-test/build",
@@ -47,6 +66,10 @@ func fullResult() Result {
 			{Name: "gpu-1", Address: "10.0.1.2", Checks: []Check{{Name: "gpu_count", Outcome: Warn, Message: "m", Advice: "a"}}, Facts: &Facts{
 				CloudInitDetail: "d",
 				GPUs:            []GPU{{Index: 1, Name: "NVIDIA H200", UUID: "GPU-1", MemoryBytes: 1 << 37}}, Mounts: []string{"/"}, Unknown: map[string]string{"os": "why"},
+			}, Setup: &NodeSetup{
+				Steps:  []StepResult{{Name: "motd", Title: "Write /etc/motd", Outcome: StepFailed, Seconds: 0.5, Message: "m", Output: "o", Advice: "a"}},
+				Engine: Containerd, Versions: map[string]string{"runc": "1.3.3"}, Images: map[string]string{"a/b:1": "sha256:00"}, GPUs: []string{"GPU 0: H200"},
+				Failure: failure,
 			}},
 			{Name: "gpu-2", Address: "10.0.1.3", Checks: []Check{}},
 		},
@@ -115,6 +138,7 @@ func TestSchemasAcceptWhatIsWritten(t *testing.T) {
 		{"full result", ResultSchema, result},
 		{"empty result", ResultSchema, empty},
 		{"event", EventSchema, Event{Type: EventNode, Phase: PhaseCheck, Node: "gpu-1", Outcome: CannotTell, Message: "m", Done: 1, Total: 2}},
+		{"step event", EventSchema, Event{Type: EventStep, Phase: PhaseSetUp, Node: "gpu-1", Step: &result.Nodes[0].Setup.Steps[0], Done: 1, Total: 2}},
 		{"result event", EventSchema, Event{Type: EventResult, Outcome: Fail, Result: &result}},
 	} {
 		if err := compile(t, test.schema).Validate(instance(t, test.value)); err != nil {
@@ -244,6 +268,32 @@ func TestValidate(t *testing.T) {
 		"variable":            {func(j *Job) { j.Benchmark.Environment = map[string]string{"A=B": "c"} }, "name of a variable"},
 		"line break in value": {func(j *Job) { j.Benchmark.Environment = map[string]string{"A": "b\nc"} }, "line break"},
 		"expectation":         {func(j *Job) { j.Benchmark.Expect.MinBusbwGBPerS = &negative }, "expect"},
+		"empty set-up":        {func(j *Job) { j.Setup = &Setup{} }, "asks for nothing"},
+		"negative limit":      {func(j *Job) { j.Setup.MaxDownloads = -1 }, "max_downloads"},
+		"step's name":         {func(j *Job) { j.Setup.Steps[0].Name = "a b" }, "plain word"},
+		"two steps, one name": {func(j *Job) { j.Setup.Steps[0].Name = "data" }, "used twice"},
+		"step of nothing":     {func(j *Job) { j.Setup.Steps[0].File = nil }, "exactly one"},
+		"step of two":         {func(j *Job) { j.Setup.Steps[0].Link = j.Setup.Steps[2].Link }, "exactly one"},
+		"mode":                {func(j *Job) { j.Setup.Steps[0].File.Mode = "rw-r--r--" }, "octal"},
+		"owner":               {func(j *Job) { j.Setup.Steps[1].Directory.Owner = "-R" }, "user:group"},
+		"step's path":         {func(j *Job) { j.Setup.Steps[0].File.Path = "etc/motd" }, "absolute"},
+		"no target":           {func(j *Job) { j.Setup.Steps[2].Link.Target = "" }, "target"},
+		"no program":          {func(j *Job) { j.Setup.Steps[3].Command.Argv = nil }, "program"},
+		"no proof":            {func(j *Job) { c := j.Setup.Steps[3].Command; c.Unless, c.Creates = nil, "" }, "unless or creates"},
+		"option as package":   {func(j *Job) { j.Setup.Steps[4].Packages.Names[0] = "--purge" }, "package"},
+		"no package":          {func(j *Job) { j.Setup.Steps[4].Packages.Names = nil }, "names is empty"},
+		"option as unit":      {func(j *Job) { j.Setup.Steps[5].Service.Unit = "-H" }, "unit"},
+		"file as download":    {func(j *Job) { j.Setup.Steps[6].Download.URL = "file:///etc/shadow" }, "http or https"},
+		"secret in download":  {func(j *Job) { j.Setup.Steps[6].Download.URL = "https://me:hush@example.com/" }, "credentials"},
+		"digest":              {func(j *Job) { j.Setup.Steps[6].Download.SHA256 = "00" }, "SHA-256"},
+		"engine":              {func(j *Job) { j.Setup.ContainerRuntime.Engine = "lxc" }, "engine"},
+		"rootless root":       {func(j *Job) { j.Setup.ContainerRuntime.RootlessUser = "root" }, "plain user"},
+		"version of engine":   {func(j *Job) { j.Setup.ContainerRuntime.Versions["runc"] = "latest" }, "runc"},
+		"mirror":              {func(j *Job) { j.Setup.ContainerRuntime.Mirror = "ftp://x" }, "mirror"},
+		"secret in mirror":    {func(j *Job) { j.Setup.ContainerRuntime.Mirror = "https://me:hush@x/" }, "credentials"},
+		"data root":           {func(j *Job) { j.Setup.ContainerRuntime.DataRoot = "x" }, "data_root"},
+		"image":               {func(j *Job) { j.Setup.ContainerRuntime.Images = []string{"--help"} }, "image"},
+		"proof image":         {func(j *Job) { j.Setup.ContainerRuntime.ProofImage = "a b" }, "proof_image"},
 		"run's time":          {func(j *Job) { j.Benchmark.TimeoutSeconds = 0 }, "benchmark.timeout_seconds"},
 	}
 	for name, test := range tests {
@@ -273,6 +323,10 @@ func TestKey(t *testing.T) {
 		"time limit":     {func(j *Job) { j.TimeoutSeconds++ }, true},
 		"run's limit":    {func(j *Job) { j.Benchmark.TimeoutSeconds++ }, true},
 		"host key":       {func(j *Job) { j.Nodes[0].HostKey = "ssh-ed25519 AAAA" }, true},
+		"sessions":       {func(j *Job) { j.Setup.MaxSessions++ }, true},
+		"waits":          {func(j *Job) { j.Setup.LockWaitSeconds, j.Setup.ReconnectSeconds = 1, 1 }, true},
+		"step":           {func(j *Job) { j.Setup.Steps[0].File.Content = "other" }, false},
+		"dry run":        {func(j *Job) { j.Setup.DryRun = false }, false},
 		"replaced node":  {func(j *Job) { j.Nodes[0].ID = "ocid1.instance.oc1..b" }, false},
 		"expectation":    {func(j *Job) { j.Benchmark.Expect.AtLeastBytes++ }, false},
 		"trigger":        {func(j *Job) { j.Triggers["image"] = "other" }, false},
@@ -282,6 +336,37 @@ func TestKey(t *testing.T) {
 		test.change(&j)
 		if same := j.Key() == key; same != test.same {
 			t.Errorf("%s: the same key is %v", name, same)
+		}
+	}
+}
+
+func TestSecretsAreNotInMessages(t *testing.T) {
+	t.Parallel()
+	j := fullJob()
+	j.Setup.Steps[6].Download.URL = "https://me:hush@example.com/"
+	j.Setup.ContainerRuntime.Mirror = "https://me:hush@example.com/"
+	if err := j.Validate(); err == nil || strings.Contains(err.Error(), "hush") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNodeSetupOutcome(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		setup *NodeSetup
+		want  Outcome
+	}{
+		"none asked for": {nil, Pass},
+		"done":           {&NodeSetup{Steps: []StepResult{{Outcome: StepChanged}}}, Pass},
+		"step failed":    {&NodeSetup{Failure: &Failure{Kind: KindStepFailed}}, Fail},
+		"node lost":      {&NodeSetup{Failure: &Failure{Kind: "unreachable"}}, CouldNotRun},
+	} {
+		if got := test.setup.Outcome(); got != test.want {
+			t.Errorf("%s: %s", name, got)
+		}
+		r := Result{Nodes: []NodeResult{{Name: "a", Facts: &Facts{}, Setup: test.setup}}}
+		if got := r.NodeOutcome("a"); got != test.want {
+			t.Errorf("%s, as the node's: %s", name, got)
 		}
 	}
 }

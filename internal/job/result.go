@@ -44,10 +44,12 @@ type Failure struct {
 
 // NodeResult is what was found on one node.
 type NodeResult struct {
-	Name    string  `json:"name"`
-	Address string  `json:"address"`
-	Facts   *Facts  `json:"facts,omitempty"` // nil when the node could not be asked
-	Checks  []Check `json:"checks"`
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Facts   *Facts `json:"facts,omitempty"` // nil when the node could not be asked
+	// Setup is nil when the job asked for none, or the node could not be reached.
+	Setup  *NodeSetup `json:"setup,omitempty"`
+	Checks []Check    `json:"checks"`
 }
 
 // Facts of a node, as it reports them itself.

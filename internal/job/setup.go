@@ -9,18 +9,24 @@ type Setup struct {
 	ContainerRuntime *ContainerRuntime `json:"container_runtime,omitempty"`
 	// DryRun asks what would be done, and does nothing.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Concurrency limits; 0 means the default, which each field names.
-	MaxSessions  int `json:"max_sessions,omitempty"`  // nodes worked on at a time: 64
-	MaxDownloads int `json:"max_downloads,omitempty"` // nodes that download from outside at a time: 16
+	// Limits; 0 means the default, which each field names. They take no part in the job's key.
+	MaxSessions      int `json:"max_sessions,omitempty"`      // nodes worked on at a time: 64
+	MaxDownloads     int `json:"max_downloads,omitempty"`     // nodes that download from outside at a time: 16
+	LockWaitSeconds  int `json:"lock_wait_seconds,omitempty"` // for another set-up that works on a node: 600
+	ReconnectSeconds int `json:"reconnect_seconds,omitempty"` // for a node that was lost, and may reboot: 900
 }
 
-// Step is one thing to have on a node. Exactly one of File, Directory and Command is set.
+// Step is one thing to have on a node. Exactly one of the fields below Name is set.
 type Step struct {
 	// Name is unique in the set-up and stands for the step in messages and results.
 	Name      string         `json:"name"`
 	File      *FileStep      `json:"file,omitempty"`
 	Directory *DirectoryStep `json:"directory,omitempty"`
+	Link      *LinkStep      `json:"link,omitempty"`
 	Command   *CommandStep   `json:"command,omitempty"`
+	Packages  *PackagesStep  `json:"packages,omitempty"`
+	Service   *ServiceStep   `json:"service,omitempty"`
+	Download  *DownloadStep  `json:"download,omitempty"`
 }
 
 // FileStep is a file with this content.
@@ -35,10 +41,36 @@ type FileStep struct {
 type DirectoryStep struct {
 	Path  string `json:"path"`
 	Mode  string `json:"mode"`
-	Owner string `json:"owner,omitempty"`
+	Owner string `json:"owner,omitempty"` // user or user:group; empty means root
 }
 
-// CommandStep is a program to run when the node needs it.
+// LinkStep is a symbolic link.
+type LinkStep struct {
+	Path   string `json:"path"`
+	Target string `json:"target"`
+}
+
+// PackagesStep is packages of the distribution, by apt or dnf, whichever the node has.
+type PackagesStep struct {
+	Names []string `json:"names"`
+}
+
+// ServiceStep is a unit of systemd, enabled and running; Off has it disabled and stopped.
+type ServiceStep struct {
+	Unit string `json:"unit"` // such as chronyd.service
+	Off  bool   `json:"off,omitempty"`
+}
+
+// DownloadStep is a file from elsewhere.
+type DownloadStep struct {
+	URL    string `json:"url"`    // http or https, without credentials; they would be kept in job files
+	SHA256 string `json:"sha256"` // in hex
+	Path   string `json:"path"`
+	Mode   string `json:"mode"`
+	Owner  string `json:"owner,omitempty"`
+}
+
+// CommandStep is a program to run, as root and without a shell, when the node needs it.
 type CommandStep struct {
 	Argv []string `json:"argv"`
 	// Unless is a program whose exit status 0 says that nothing has to be done. Creates is a path whose
@@ -113,4 +145,32 @@ type NodeSetup struct {
 	Versions map[string]string `json:"versions,omitempty"`
 	Images   map[string]string `json:"images,omitempty"`
 	GPUs     []string          `json:"gpus,omitempty"`
+	// Failure is why the node is not set up: the step that failed, or what kept the steps from being tried. Nil when it is.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// Outcome is Fail when a step failed, CouldNotRun when the steps were not all tried for another reason, and Pass
+// otherwise, also where no set-up was asked for.
+func (s *NodeSetup) Outcome() Outcome {
+	switch {
+	case s == nil || s.Failure == nil:
+		return Pass
+	case s.Failure.Kind == KindStepFailed:
+		return Fail
+	}
+	return CouldNotRun
+}
+
+// KindStepFailed is the kind of the failure of a node on which a step failed.
+const KindStepFailed = "step_failed"
+
+// Count gives the number of steps with this outcome.
+func (s *NodeSetup) Count(outcome StepOutcome) int {
+	n := 0
+	for _, step := range s.Steps {
+		if step.Outcome == outcome {
+			n++
+		}
+	}
+	return n
 }

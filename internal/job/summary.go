@@ -34,9 +34,10 @@ func (r *Result) NodeOutcome(node string) Outcome {
 		if n.Name != node {
 			continue
 		}
-		if n.Facts == nil {
+		if n.Facts == nil && n.Setup == nil {
 			worst = CouldNotRun
 		}
+		worst = Worse(worst, n.Setup.Outcome())
 		for _, check := range n.Checks {
 			worst = Worse(worst, check.Outcome)
 		}

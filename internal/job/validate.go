@@ -42,6 +42,9 @@ func (j Job) Validate() error {
 		v.add("timeout_seconds must be more than 0")
 	}
 	v.list = append(v.list, j.Checks.problems()...)
+	if j.Setup != nil {
+		v.setup(*j.Setup)
+	}
 	if j.Benchmark != nil {
 		v.benchmark(*j.Benchmark)
 	}
