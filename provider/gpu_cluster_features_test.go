@@ -84,37 +84,6 @@ func TestAccGPUCluster_importOfSomethingElse(t *testing.T) {
 	golden(t, "import_of_instance", output)
 }
 
-// The plugins that RDMA needs are on for RDMA shapes on every launch path, and an entry goes before that.
-func TestAccGPUCluster_agentPlugins(t *testing.T) {
-	for name, interconnect := range interconnects {
-		t.Run(name, func(t *testing.T) {
-			s := newScene(t, ocisim.Scenario{}, "size = 1", interconnect,
-				`agent_plugins = { "Compute HPC RDMA Authentication" = true, "Bastion" = true, "Compute Instance Monitoring" = false }`)
-			t.Parallel()
-			s.Apply()
-			s.ExpectNoChanges()
-			want := map[string]string{
-				"Compute HPC RDMA Authentication": "ENABLED", "Compute HPC RDMA Auto-Configuration": "ENABLED",
-				"Bastion": "ENABLED", "Compute Instance Monitoring": "DISABLED",
-			}
-			instance := s.instance(s.nodes()[0])
-			has := map[string]string{}
-			for _, plugin := range instance.AgentConfig.PluginsConfig {
-				has[*plugin.Name] = string(plugin.DesiredState)
-			}
-			if !maps.Equal(has, want) {
-				t.Errorf("plugins are %v, want %v", has, want)
-			}
-			if options := instance.InstanceOptions; options == nil || !*options.AreLegacyImdsEndpointsDisabled {
-				t.Error("the legacy metadata endpoints are on")
-			}
-			s.want("size = 1", interconnect)
-			s.Apply()
-			s.ExpectNoChanges()
-		})
-	}
-}
-
 // An empty text is as good as none, and stays as it was written.
 func TestAccGPUCluster_emptyTexts(t *testing.T) {
 	s := newScene(t, ocisim.Scenario{}, "size = 1", `user_data = ""`, `ssh_authorized_keys = ""`)
@@ -123,33 +92,8 @@ func TestAccGPUCluster_emptyTexts(t *testing.T) {
 	s.ExpectNoChanges()
 }
 
-func TestAccGPUCluster_capacityReservation(t *testing.T) {
-	s := newScene(t, ocisim.Scenario{})
-	t.Parallel()
-	compartment, domain, shape, hosts := acctest.CompartmentID, acctest.AvailabilityDomain, acctest.Shape, int64(2)
-	response, err := s.api.Compute.CreateComputeCapacityReservation(t.Context(), core.CreateComputeCapacityReservationRequest{
-		CreateComputeCapacityReservationDetails: core.CreateComputeCapacityReservationDetails{
-			CompartmentId: &compartment, AvailabilityDomain: &domain,
-			InstanceReservationConfigs: []core.InstanceReservationConfigDetails{{InstanceShape: &shape, ReservedCount: &hosts}},
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	acctest.Eventually(t, "the reservation is active", func() bool {
-		now, err := s.api.Compute.GetComputeCapacityReservation(t.Context(), core.GetComputeCapacityReservationRequest{CapacityReservationId: response.Id})
-		return err == nil && now.LifecycleState == core.ComputeCapacityReservationLifecycleStateActive
-	})
-	s.want(fmt.Sprintf("capacity_reservation_id = %q", *response.Id))
-	s.Apply()
-	s.ExpectNoChanges()
-	for _, node := range s.nodes() {
-		if used := s.instance(node).CapacityReservationId; used == nil || *used != *response.Id {
-			t.Errorf("%s uses the reservation %v", node, used)
-		}
-	}
-}
-
-// Only the tags that the user wrote are managed. New tags reach running nodes, and make none stale.
+// Only the tags that the user wrote are managed: those of others stay. New tags reach running nodes and
+// nodes to come, make none stale, and change nothing else.
 func TestAccGPUCluster_tags(t *testing.T) {
 	defaults := ocisim.Scenario{TagDefaults: map[string]map[string]string{"Oracle-Tags": {"CreatedBy": "somebody", "CreatedOn": "${oci.datetime}"}}}
 	for name, interconnect := range interconnects {
@@ -159,16 +103,37 @@ func TestAccGPUCluster_tags(t *testing.T) {
 			s.Apply()
 			s.ExpectNoChanges()
 			node := s.nodes()[0]
-			s.want(interconnect, "size = 1", `freeform_tags = { team = "b" }`)
+			s.tagAsAnother(node)
+			s.want(interconnect, "size = 2", `freeform_tags = { team = "b" }`)
 			if output := s.Apply(); strings.Contains(output, "Warning: Running") {
 				t.Errorf("tags make nodes stale:\n%s", output)
 			}
 			s.ExpectNoChanges()
-			tags := s.instance(node).FreeformTags
-			if _, left := tags["stage"]; left || tags["team"] != "b" || len(s.stale()) != 0 || s.nodes()[0] != node {
-				t.Errorf("the node has the tags %v; stale are %q", tags, s.stale())
+			s.Must("apply", "-refresh-only", "-auto-approve", "-input=false")
+			now := s.instance(node)
+			if _, left := now.FreeformTags["stage"]; left || now.FreeformTags["team"] != "b" || len(s.stale()) != 0 || s.nodes()[0] != node {
+				t.Errorf("the node has the tags %v; stale are %q", now.FreeformTags, s.stale())
+			}
+			if now.FreeformTags["owner"] != "somebody" || now.DefinedTags["Oracle-Tags"]["CreatedBy"] != "somebody" {
+				t.Errorf("the tags of others became %v and %v", now.FreeformTags, now.DefinedTags)
+			}
+			later := s.instance(s.nodes()[1])
+			if later.FreeformTags["team"] != "b" || !maps.Equal(plugins(later), rdmaPlugins()) || legacyEndpoints(later) {
+				t.Errorf("the next node has the tags %v, the plugins %v and the options %v", later.FreeformTags, plugins(later), later.InstanceOptions)
 			}
 		})
+	}
+}
+
+// tagAsAnother adds a tag to a node behind Terraform's back.
+func (s *scene) tagAsAnother(node string) {
+	s.t.Helper()
+	tags := s.instance(node).FreeformTags
+	tags["owner"] = "somebody"
+	_, err := s.api.Compute.UpdateInstance(s.t.Context(), core.UpdateInstanceRequest{
+		InstanceId: &node, UpdateInstanceDetails: core.UpdateInstanceDetails{FreeformTags: tags}})
+	if err != nil {
+		s.t.Fatal(err)
 	}
 }
 

@@ -72,5 +72,5 @@ func (m *gpuClusterModel) planAnew(config *gpuClusterModel) {
 	if config.NetworkBlockIDs.IsNull() {
 		m.NetworkBlockIDs = types.SetUnknown(types.StringType)
 	}
-	m.planCreate()
+	m.planCreate(config)
 }

@@ -46,7 +46,7 @@ func (r *gpuClusterResource) ModifyPlan(ctx context.Context, req resource.Modify
 	}
 	switch {
 	case state == nil:
-		plan.planCreate()
+		plan.planCreate(&config)
 	case state.isGone():
 		plan.planAnew(&config)
 	case len(resp.RequiresReplace) > 0:
@@ -114,6 +114,8 @@ func (m *gpuClusterModel) planInterconnect(config, state *gpuClusterModel, diags
 	}
 	standard, ok := defaultInterconnect(m.Shape.ValueString())
 	switch {
+	case config.ComputeClusterID.IsUnknown(): // There may turn out to be none.
+		m.Interconnect = types.StringUnknown()
 	case !config.ComputeClusterID.IsNull():
 		m.Interconnect = types.StringValue(string(oci.ComputeCluster))
 	case state != nil && m.Shape.Equal(state.Shape): // What was decided, or imported, stays.
@@ -145,14 +147,14 @@ func defaultInterconnect(name string) (oci.Interconnect, bool) {
 }
 
 // planCreate says what is known of a new cluster.
-func (m *gpuClusterModel) planCreate() {
+func (m *gpuClusterModel) planCreate(config *gpuClusterModel) {
 	m.StaleNodes = noMembers.stale
 	if m.Interconnect.IsUnknown() {
 		return
 	}
 	if m.Interconnect.ValueString() == string(oci.ComputeCluster) {
 		m.InstancePoolID = types.StringNull()
-	} else {
+	} else if config.ComputeClusterID.IsNull() {
 		m.ComputeClusterID = types.StringNull()
 	}
 }

@@ -34,12 +34,12 @@ func (m *gpuClusterModel) planUpdate(ctx context.Context, config, state *gpuClus
 		m.StaleNodes = types.ListUnknown(types.StringType)
 	}
 	stale = slices.DeleteFunc(slices.Clone(stale), leaving.names)
-	rolls := m.rolls() && len(stale) > 0
+	mayRoll := (m.rolls() || m.UpdateStrategy.IsUnknown()) && len(stale) > 0
 
-	if !m.Size.Equal(state.Size) || !state.complete() || leaving.any() || rolls {
+	if !m.Size.Equal(state.Size) || !state.complete() || leaving.any() || mayRoll {
 		m.planMembers(config, state)
 	}
-	if rolls {
+	if mayRoll && m.rolls() {
 		m.StaleNodes = listOf(ctx, nil)
 	}
 	leaving.warn(diags, m, state)

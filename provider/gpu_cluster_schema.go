@@ -25,6 +25,7 @@ import (
 // Effects of a change, in the words of the documentation.
 const (
 	replaces   = " A change replaces the cluster."
+	kept       = " Left out later, it stays as it is."
 	relaunches = " A change applies to nodes that are launched later, and by `update_strategy` to running ones."
 	inPlace    = " Changed in place."
 	retags     = " Changed in place, on running nodes, too."
@@ -79,7 +80,7 @@ func gpuClusterPlacement() map[string]schema.Attribute {
 		"interconnect": schema.StringAttribute{
 			MarkdownDescription: "`cluster_network` for an RDMA network whose nodes OCI places and launches together, `compute_cluster` for an RDMA network whose nodes are " +
 				"launched one by one, so that a node that fails does not fail the others, `none` for a plain instance pool without RDMA. " +
-				"Default: `compute_cluster` with `compute_cluster_id`, else `cluster_network` for shapes with RDMA, `none` for others." + replaces,
+				"Default: `compute_cluster` with `compute_cluster_id`, else `cluster_network` for shapes with RDMA, `none` for others." + replaces + kept,
 			Optional:      true,
 			Computed:      true,
 			PlanModifiers: keep,
@@ -87,28 +88,28 @@ func gpuClusterPlacement() map[string]schema.Attribute {
 		},
 		"compute_cluster_id": schema.StringAttribute{
 			MarkdownDescription: "OCID of an existing compute cluster to launch the nodes into. It is left alone when this cluster is destroyed. " +
-				"Default: with `interconnect = \"compute_cluster\"`, one is made, and destroyed with the nodes." + replaces,
+				"Default: with `interconnect = \"compute_cluster\"`, one is made, and destroyed with the nodes." + replaces + kept,
 			Optional:      true,
 			Computed:      true,
 			PlanModifiers: keep,
 			Validators:    []validator.String{ocid("computecluster")},
 		},
 		"placement_constraint": schema.StringAttribute{
-			MarkdownDescription: "How close the hosts of a cluster network or of a new compute cluster must be: `SINGLE_TIER`, `SINGLE_BLOCK` or `PACKED_DISTRIBUTION_MULTI_BLOCK`. Default: OCI's." + replaces,
+			MarkdownDescription: "How close the hosts of a cluster network or of a new compute cluster must be: `SINGLE_TIER`, `SINGLE_BLOCK` or `PACKED_DISTRIBUTION_MULTI_BLOCK`. Default: OCI's." + replaces + kept,
 			Optional:            true,
 			Computed:            true,
 			PlanModifiers:       keep,
 			Validators:          []validator.String{stringvalidator.OneOf("SINGLE_TIER", "SINGLE_BLOCK", "PACKED_DISTRIBUTION_MULTI_BLOCK")},
 		},
 		"hpc_island_id": schema.StringAttribute{
-			MarkdownDescription: "OCID of the HPC island for a cluster network or a new compute cluster. Default: where OCI finds room." + replaces,
+			MarkdownDescription: "OCID of the HPC island for a cluster network or a new compute cluster. Default: where OCI finds room." + replaces + kept,
 			Optional:            true,
 			Computed:            true,
 			PlanModifiers:       keep,
 			Validators:          []validator.String{ocid("hpcisland")},
 		},
 		"network_block_ids": schema.SetAttribute{
-			MarkdownDescription: "OCIDs of the network blocks within `hpc_island_id`. Default: where OCI finds room." + replaces,
+			MarkdownDescription: "OCIDs of the network blocks within `hpc_island_id`. Default: where OCI finds room." + replaces + kept,
 			ElementType:         types.StringType,
 			Optional:            true,
 			Computed:            true,

@@ -51,7 +51,7 @@ func (m *gpuClusterModel) checkPlacement(diags *diag.Diagnostics) {
 	if m.Interconnect.IsNull() {
 		interconnect, _ = defaultInterconnect(m.Shape.ValueString())
 	}
-	adopts := !m.ComputeClusterID.IsNull()
+	adopts := isSet(m.ComputeClusterID)
 	if adopts && !m.Interconnect.IsNull() && interconnect != oci.ComputeCluster {
 		diags.AddAttributeError(path.Root("compute_cluster_id"), "Two interconnects",
 			fmt.Sprintf("compute_cluster_id is for interconnect = %q, not %q. Leave interconnect out, or leave compute_cluster_id out.", oci.ComputeCluster, interconnect))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -28,10 +29,39 @@ func (e *OrphanError) Error() string {
 		e.Interconnect.noun(), e.DisplayName, e.ID, e.State, e.Size, e.TimeCreated.UTC().Format(time.RFC3339))
 }
 
+// underWay is how young a configuration is that may be part of a create that is still under way. It is
+// longer than clocks may differ: OCI refuses a request whose time is 5 minutes off.
+const underWay = 10 * time.Minute
+
 // sweep looks for what a killed process has left of the cluster to be created. The names of clusters that
 // are made here are unique in a compartment, so a live cluster of the same name gives an [OrphanError].
-// Configurations that nothing uses are deleted.
+// Configurations that nothing uses are deleted; while one of them may be part of another create, that gets
+// [Clusters.Grace] to show its cluster.
 func (s *Clusters) sweep(ctx context.Context, spec Spec) error {
+	begun, patient := time.Now(), s.Waiter
+	patient.Faults = 0 // Each look bears with faults by itself.
+	return patient.Until(ctx, func(ctx context.Context) (bool, error) {
+		used, err := s.orphans(ctx, spec)
+		if err != nil {
+			return false, err
+		}
+		left, err := s.unusedConfigurations(ctx, spec, used)
+		if err != nil {
+			return false, err
+		}
+		young := func(c core.InstanceConfigurationSummary) bool {
+			return time.Since(value(c.TimeCreated).Time) < underWay
+		}
+		if slices.ContainsFunc(left, young) && time.Since(begun) < s.Grace {
+			return false, nil
+		}
+		return true, s.deleteUnused(ctx, left)
+	})
+}
+
+// orphans gives an [OrphanError] where there is a live cluster of the wanted name, else the tokens of the
+// clusters that there are.
+func (s *Clusters) orphans(ctx context.Context, spec Spec) (map[string]bool, error) {
 	used := map[string]bool{} // tokens
 	for _, look := range []func(context.Context, Spec, map[string]bool) (*Cluster, error){s.orphanNetwork, s.orphanPool, s.orphanComputeCluster} {
 		found, err := look(ctx, spec, used)
@@ -39,16 +69,16 @@ func (s *Clusters) sweep(ctx context.Context, spec Spec) error {
 			continue // Who may not see such clusters has none.
 		}
 		if err != nil {
-			return fmt.Errorf("look for a cluster of the same name: %w", err)
+			return nil, fmt.Errorf("look for a cluster of the same name: %w", err)
 		}
 		if found != nil {
-			return &OrphanError{
+			return nil, &OrphanError{
 				ID: found.ID, Interconnect: found.Interconnect, DisplayName: spec.DisplayName,
 				State: found.State, Size: found.Size, TimeCreated: found.TimeCreated,
 			}
 		}
 	}
-	return s.sweepConfigurations(ctx, spec, used)
+	return used, nil
 }
 
 // marked says that something of the wanted name was made here.
@@ -108,34 +138,38 @@ func (s *Clusters) orphanComputeCluster(ctx context.Context, spec Spec, used map
 	return nil, nil
 }
 
-// sweepConfigurations deletes the configurations of the wanted name that nothing uses. Only nodes tell of
-// a cluster in a compute cluster that it shares.
-func (s *Clusters) sweepConfigurations(ctx context.Context, spec Spec, used map[string]bool) error {
+// unusedConfigurations gives the configurations of the wanted name that nothing uses. Only nodes tell of a
+// cluster in a compute cluster that it shares.
+func (s *Clusters) unusedConfigurations(ctx context.Context, spec Spec, used map[string]bool) ([]core.InstanceConfigurationSummary, error) {
 	all, err := s.listConfigurations(ctx, spec.CompartmentID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var left []core.InstanceConfigurationSummary
-	for _, item := range all {
-		if spec.marked(item.DisplayName, item.FreeformTags) && !used[item.FreeformTags[MarkerTag]] {
-			left = append(left, item)
-		}
-	}
+	left := slices.DeleteFunc(all, func(c core.InstanceConfigurationSummary) bool {
+		return !spec.marked(c.DisplayName, c.FreeformTags) || used[c.FreeformTags[MarkerTag]]
+	})
 	if len(left) == 0 {
-		return nil
+		return nil, nil
 	}
 	live, err := s.liveTokens(ctx, spec.CompartmentID)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var unused []core.InstanceConfigurationSummary
 	for _, item := range left {
 		token := item.FreeformTags[MarkerTag]
-		if live[token] {
-			if err := s.orphanShare(ctx, spec, token); err != nil {
-				return err
-			}
-			continue
+		if !live[token] {
+			unused = append(unused, item)
+		} else if err := s.orphanShare(ctx, spec, token); err != nil {
+			return nil, err
 		}
+	}
+	return unused, nil
+}
+
+// deleteUnused deletes configurations. That one is gone, or in use by now, is no error.
+func (s *Clusters) deleteUnused(ctx context.Context, left []core.InstanceConfigurationSummary) error {
+	for _, item := range left {
 		_, err := change(ctx, s.Clients, s.ComputeManagement.DeleteInstanceConfiguration,
 			core.DeleteInstanceConfigurationRequest{InstanceConfigurationId: item.Id})
 		if err != nil && KindOf(err) != NotFound && KindOf(err) != Conflict {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -121,6 +122,58 @@ func TestLeftoverConfigurationsAreSwept(t *testing.T) {
 	create(t, s, spec(1))
 	if stats := region.Stats(); stats.InstanceConfigurations != 4 {
 		t.Errorf("%d instance configurations, want 4", stats.InstanceConfigurations)
+	}
+}
+
+// Two creates of one name at the same time: the later one does not take the other's configuration away
+// before its cluster shows, and then tells of that.
+func TestCreateThatIsUnderWayIsNoLeftover(t *testing.T) {
+	t.Parallel()
+	for _, interconnect := range interconnects {
+		t.Run(string(interconnect), func(t *testing.T) {
+			t.Parallel()
+			region := acctest.StartRegion(t, nil)
+			want := spec(1)
+			want.Interconnect = interconnect
+			looks, errs := make(chan struct{}, 100), make(chan error, 1)
+			later := clusters(t, region, func(next common.HTTPRequestDispatcher) common.HTTPRequestDispatcher {
+				return dispatch(func(r *http.Request) (*http.Response, error) {
+					response, err := next.Do(r)
+					if r.Method == http.MethodGet && strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/instances") {
+						looks <- struct{}{} // at the nodes, having seen the configuration alone
+					}
+					return response, err
+				})
+			})
+			later.Grace = time.Minute
+			earlier := clusters(t, region, func(next common.HTTPRequestDispatcher) common.HTTPRequestDispatcher {
+				return dispatch(func(r *http.Request) (*http.Response, error) {
+					group := strings.HasSuffix(r.URL.Path, "/clusterNetworks") || strings.HasSuffix(r.URL.Path, "/computeClusters") || strings.HasSuffix(r.URL.Path, "/instancePools")
+					if r.Method == http.MethodPost && group {
+						go func() {
+							_, _, err := later.Create(t.Context(), want)
+							errs <- err
+						}()
+						for range 2 {
+							select {
+							case <-looks:
+							case err := <-errs: // It looks no more.
+								errs <- err
+							}
+						}
+					}
+					return next.Do(r)
+				})
+			})
+			create(t, earlier, want)
+			var orphan *oci.OrphanError
+			if err := <-errs; !errors.As(err, &orphan) {
+				t.Errorf("the later create gives %v", err)
+			}
+			if stats := region.Stats(); stats.InstanceConfigurations != 1 || stats.Instances != 1 {
+				t.Errorf("there are %+v", stats)
+			}
+		})
 	}
 }
 
