@@ -71,6 +71,8 @@ type Checks struct {
 	FirewallOff bool `json:"firewall_off,omitempty"`
 	// CloudInitWaitSeconds is how long to wait for cloud-init to finish.
 	CloudInitWaitSeconds int `json:"cloud_init_wait_seconds"`
+	// Skip names checks of [CheckKinds] that are left out, such as gpu_xid.
+	Skip []string `json:"skip,omitempty"`
 }
 
 // Benchmark asks for nccl-tests: first each node alone, then all nodes together.

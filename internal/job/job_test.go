@@ -25,7 +25,7 @@ func fullJob() Job {
 			{Name: "gpu-2", Address: "gpu-2.subnet.vcn.oraclevcn.com", HostKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA=="},
 		},
 		SSH:      SSH{User: "opc", Port: 22},
-		Checks:   Checks{Timezone: "Asia/Tokyo", Mounts: []string{"/mnt/localdisk"}, FirewallOff: true, CloudInitWaitSeconds: 600},
+		Checks:   Checks{Timezone: "Asia/Tokyo", Mounts: []string{"/mnt/localdisk"}, FirewallOff: true, CloudInitWaitSeconds: 600, Skip: []string{"gpu_xid"}},
 		Triggers: map[string]string{"image": "ocid1.image"},
 		Setup: &Setup{
 			Steps: []Step{
@@ -65,7 +65,8 @@ func fullResult() Result {
 		Nodes: []NodeResult{
 			{Name: "gpu-1", Address: "10.0.1.2", Checks: []Check{{Name: "gpu_count", Outcome: Warn, Message: "m", Advice: "a"}}, Facts: &Facts{
 				CloudInitDetail: "d",
-				GPUs:            []GPU{{Index: 1, Name: "NVIDIA H200", UUID: "GPU-1", MemoryBytes: 1 << 37}}, Mounts: []string{"/"}, Unknown: map[string]string{"os": "why"},
+				GPUs:            []GPU{{Index: 1, Name: "NVIDIA H200", UUID: "GPU-1", MemoryBytes: 1 << 37, VBIOS: "96.00"}}, HCAs: []HCA{{Name: "mlx5_0", Interface: "rdma0", State: "ACTIVE", RateGbps: 400, Firmware: "28.40"}},
+				Topology: &Topology{HPCIsland: "i", NetworkBlock: "n", LocalBlock: "l", Rack: "r", Host: "h"}, Mounts: []string{"/"}, Unknown: map[string]string{"os": "why"},
 			}, Setup: &NodeSetup{
 				Steps:  []StepResult{{Name: "motd", Title: "Write /etc/motd", Outcome: StepFailed, Seconds: 0.5, Message: "m", Output: "o", Advice: "a"}},
 				Engine: Containerd, Versions: map[string]string{"runc": "1.3.3"}, Images: map[string]string{"a/b:1": "sha256:00"}, GPUs: []string{"GPU 0: H200"},
@@ -255,6 +256,7 @@ func TestValidate(t *testing.T) {
 		"timezone":            {func(j *Job) { j.Checks.Timezone = "../Tokyo" }, "timezone"},
 		"relative mount":      {func(j *Job) { j.Checks.Mounts = []string{"mnt"} }, "mounts"},
 		"mount with dots":     {func(j *Job) { j.Checks.Mounts = []string{"/mnt/../etc"} }, "mounts"},
+		"skip of no check":    {func(j *Job) { j.Checks.Skip = []string{"gpu_mood"} }, "no check \"gpu_mood\""},
 		"negative wait":       {func(j *Job) { j.Checks.CloudInitWaitSeconds = -1 }, "cloud_init_wait"},
 		"collective":          {func(j *Job) { j.Benchmark.Collective = "../sh" }, "collective"},
 		"data type":           {func(j *Job) { j.Benchmark.DataType = "-x" }, "data_type"},
@@ -396,4 +398,21 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestCheckKinds(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, k := range CheckKinds {
+		if seen[k.Name] || k.Looks == "" || k.Advice == "" {
+			t.Errorf("%+v", k)
+		}
+		seen[k.Name] = true
+		if found, ok := CheckKindOf(k.Name); !ok || found != k {
+			t.Errorf("%s: %+v", k.Name, found)
+		}
+	}
+	if _, ok := CheckKindOf("gpu"); ok {
+		t.Error("a check that there is not")
+	}
 }

@@ -69,6 +69,10 @@ type Facts struct {
 	OpenMPIVersion  string   `json:"open_mpi_version"`
 	OpenMPIBin      string   `json:"open_mpi_bin"` // directory of mpirun
 	NCCLTestsDir    string   `json:"nccl_tests_dir"`
+	// HCAs are the RDMA adapters' functions, by name.
+	HCAs []HCA `json:"hcas,omitempty"`
+	// Topology is where the node is, as the instance metadata tells; nil when they do not.
+	Topology *Topology `json:"topology,omitempty"`
 	// Unknown lists the facts that could not be read, each with the reason.
 	Unknown map[string]string `json:"unknown,omitempty"`
 }
@@ -79,6 +83,27 @@ type GPU struct {
 	Name        string `json:"name"`
 	UUID        string `json:"uuid"`
 	MemoryBytes int64  `json:"memory_bytes"`
+	// VBIOS is the version of its firmware; empty when nvidia-smi does not tell.
+	VBIOS string `json:"vbios,omitempty"`
+}
+
+// HCA is one function of an RDMA adapter, as the kernel shows it.
+type HCA struct {
+	Name      string `json:"name"`      // such as mlx5_0
+	Interface string `json:"interface"` // of the network, such as rdma0; empty without one
+	State     string `json:"state"`     // of the port, such as ACTIVE
+	RateGbps  int    `json:"rate_gbps"` // gigabits per second
+	Firmware  string `json:"firmware"`
+}
+
+// Topology is where OCI placed a node. Its values are OCI's identifiers: equal ones mean the same place. Empty
+// ones are not known. From near to far: rack, local block, network block, HPC island.
+type Topology struct {
+	HPCIsland    string `json:"hpc_island,omitempty"`
+	NetworkBlock string `json:"network_block,omitempty"`
+	LocalBlock   string `json:"local_block,omitempty"`
+	Rack         string `json:"rack,omitempty"`
+	Host         string `json:"host,omitempty"`
 }
 
 // Check is one thing that was looked at on a node.

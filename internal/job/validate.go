@@ -68,6 +68,11 @@ func (c Checks) problems() []error {
 	if c.CloudInitWaitSeconds < 0 {
 		v.add("checks.cloud_init_wait_seconds is negative")
 	}
+	for _, name := range c.Skip {
+		if _, ok := CheckKindOf(name); !ok {
+			v.add("checks.skip: there is no check %q; ocihpc-runner check --list shows all", name)
+		}
+	}
 	return v.list
 }
 

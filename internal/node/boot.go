@@ -24,7 +24,7 @@ const (
 
 // checkBoot tells what came of the set-up that cloud-init ran at this boot; ok is false on a node without one.
 func checkBoot(ctx context.Context, statusPath, logPath string) (c job.Check, ok bool) {
-	const name = "set_up"
+	const name = "boot_steps"
 	text, err := os.ReadFile(statusPath) // #nosec G304 -- a constant, but in tests
 	if errors.Is(err, fs.ErrNotExist) {
 		return job.Check{}, false
