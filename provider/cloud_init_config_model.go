@@ -145,11 +145,7 @@ func renderCloudInit(raw tftypes.Value) (cloudinit.Output, diag.Diagnostics) {
 	if diags.HasError() {
 		return cloudinit.Output{}, diags
 	}
-	out, err := cloudinit.Render(c)
-	if err != nil {
-		diags.AddError("Unable to render the cloud-config", err.Error())
-		return cloudinit.Output{}, diags
-	}
+	out := cloudinit.Render(c)
 	if err := out.CheckSize(); err != nil {
 		diags.AddError("The cloud-config is too large", err.Error())
 		return cloudinit.Output{}, diags
@@ -157,7 +153,7 @@ func renderCloudInit(raw tftypes.Value) (cloudinit.Output, diag.Diagnostics) {
 	if out.FitsOnlyPacked() {
 		diags.AddWarning("The cloud-config fits only compressed", fmt.Sprintf(
 			"base64 has %d bytes, and OCI takes %d. Use gzip_base64, which has %d, as user_data.",
-			len(out.Base64), cloudinit.MaxUserDataBytes, len(out.GzipBase64)))
+			len(out.Base64), cloudinit.MaxUserDataBytes, len(out.GzipBase64())))
 	}
 	return out, diags
 }
@@ -173,13 +169,14 @@ type cloudInitOutputs struct {
 }
 
 func outputsOf(out cloudinit.Output) cloudInitOutputs {
+	packed := out.GzipBase64()
 	return cloudInitOutputs{
 		Rendered:      types.StringValue(out.Rendered),
 		Base64:        types.StringValue(out.Base64),
-		GzipBase64:    types.StringValue(out.GzipBase64),
+		GzipBase64:    types.StringValue(packed),
 		SHA256:        types.StringValue(out.SHA256),
 		SizeBytes:     types.Int64Value(int64(len(out.Base64))),
-		GzipSizeBytes: types.Int64Value(int64(len(out.GzipBase64))),
+		GzipSizeBytes: types.Int64Value(int64(len(packed))),
 	}
 }
 

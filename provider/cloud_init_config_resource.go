@@ -45,17 +45,15 @@ func (r *cloudInitConfigResource) ModifyPlan(ctx context.Context, req resource.M
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	planned := outputsOf(out)
-	var present cloudInitOutputs
+	var planned cloudInitOutputs
 	if !req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(present.get(ctx, &req.State)...)
+		resp.Diagnostics.Append(planned.get(ctx, &req.State)...)
 		resp.Diagnostics.Append(keepParts(ctx, req.State, &resp.Plan)...)
 	}
-	if present.SHA256.ValueString() == out.SHA256 {
-		// Another version of the provider might compress the same text to other bytes; what instances were
-		// launched with stays.
-		planned = present
-	} else {
+	// Where the text is the same, what instances were launched with stays: another version of the provider
+	// might compress it to other bytes.
+	if planned.SHA256.ValueString() != out.SHA256 {
+		planned = outputsOf(out)
 		planned.Rendered, planned.Base64, planned.GzipBase64 = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	}
 	resp.Diagnostics.Append(planned.set(ctx, &resp.Plan)...)

@@ -5,7 +5,6 @@ package cloudinit
 import (
 	"strconv"
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -61,10 +60,10 @@ func text(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: style}
 }
 
-// isPlainText says whether a literal block keeps a text as it is: no control characters, none of YAML
-// 1.1's other line breaks, nothing beyond Unicode's basic plane, and no blank at its beginning.
+// isPlainText says whether a literal block keeps a text as it is: plain characters, and no blank at its
+// beginning.
 func isPlainText(s string) bool {
 	return strings.TrimLeft(s, " \t\n") == s && !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '\n' && r != '\t' && (!unicode.IsGraphic(r) || r == '\u2028' || r == '\u2029' || r > 0xfffd)
+		return r != '\n' && r != '\t' && !isPlainRune(r)
 	})
 }

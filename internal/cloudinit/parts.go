@@ -3,7 +3,6 @@
 package cloudinit
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
@@ -26,12 +25,7 @@ func (p Part) Normal() string {
 	if err != nil {
 		return p.Content
 	}
-	var b bytes.Buffer
-	b.WriteString("#cloud-config\n")
-	if err := encode(&b, plain); err != nil {
-		return p.Content
-	}
-	return b.String()
+	return emit(plain)
 }
 
 func (p Part) isCloudConfig() bool {
@@ -40,8 +34,8 @@ func (p Part) isCloudConfig() bool {
 
 // multipart makes a MIME message, as cloud-init reads it, of the set-up's own cloud-config and the user's
 // parts, in order.
-func (o *Output) multipart(own []byte, parts []Part) []byte {
-	messages := []string{message(CloudConfig, "", "ocihpc.yaml", string(own))}
+func (o *Output) multipart(own string, parts []Part) string {
+	messages := []string{message(CloudConfig, "", "ocihpc.yaml", own)}
 	for i, p := range parts {
 		content, mergeType := p.Normal(), ""
 		if p.isCloudConfig() {
@@ -53,13 +47,13 @@ func (o *Output) multipart(own []byte, parts []Part) []byte {
 	}
 	sum := sha256.Sum256([]byte(strings.Join(messages, "")))
 	boundary := "ocihpc-" + hex.EncodeToString(sum[:16])
-	var b bytes.Buffer
+	var b strings.Builder
 	fmt.Fprintf(&b, "Content-Type: multipart/mixed; boundary=\"%s\"\nMIME-Version: 1.0\n", boundary)
 	for _, m := range messages {
 		fmt.Fprintf(&b, "\n--%s\n%s", boundary, m)
 	}
 	fmt.Fprintf(&b, "\n--%s--\n", boundary)
-	return b.Bytes()
+	return b.String()
 }
 
 // message is a part of a MIME message.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,24 +98,28 @@ func FuzzParts(f *testing.F) {
 		f.Add("runcmd:\n- " + s + "\n")
 	}
 	f.Add("a: &a [x]\nb: *a\nc: {<<: {d: 1}, e: 2}\n")
+	f.Add("x-a: {!!binary YQ==: !!binary YQ==, ~: [[], {}, [[a], {b: c}]]}\n")
+	f.Add("x-a: {" + strings.Repeat("k", 2000) + ": [\" b\\n\", \"a\\nb\\n\\n\", \"a\\n \"]}\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		c := Config{Parts: []Part{{Content: content}}}
 		if len(Validate(c)) > 0 {
 			return
 		}
-		normal := c.Parts[0].Normal()
-		if again := (Part{Content: normal}).Normal(); again != normal {
-			t.Errorf("%q has the normal form %q, and that %q", content, normal, again)
+		form := c.Parts[0].Normal()
+		if again := (Part{Content: form}).Normal(); again != form {
+			t.Errorf("%q has the normal form %q, and that %q", content, form, again)
 		}
-		var before, after any
-		if err := yaml.Unmarshal([]byte(content), &before); err != nil {
+		read, err := readYAML(content)
+		if err != nil {
 			t.Fatalf("%q was taken: %v", content, err)
 		}
-		if err := yaml.Unmarshal([]byte(normal), &after); err != nil {
-			t.Fatalf("%q is no YAML: %v", normal, err)
+		meant, err := normal(read)
+		if err != nil {
+			t.Fatalf("%q was taken: %v", content, err)
 		}
-		if before != nil && fmt.Sprint(keysOf(before)) != fmt.Sprint(keysOf(after)) {
-			t.Errorf("%q became %q", content, normal)
+		written, err := readYAML(form)
+		if err != nil || tree(written) != tree(meant) {
+			t.Errorf("%q means %s, its normal form %q is %s, %v", content, tree(meant), form, tree(written), err)
 		}
 		if out := render(t, c); !strings.HasPrefix(out.Rendered, "Content-Type: multipart/mixed") {
 			t.Errorf("rendered %q", out.Rendered)
@@ -122,14 +127,29 @@ func FuzzParts(f *testing.F) {
 	})
 }
 
-func keysOf(document any) map[string]bool {
-	all := map[string]bool{}
-	if m, ok := document.(map[string]any); ok {
-		for key := range m {
-			all[key] = true
-		}
+// tree shows all that a node says: its strings, and its other scalars as they are.
+func tree(n *yaml.Node) string {
+	if n == nil {
+		return "nothing"
 	}
-	return all
+	var parts []string
+	for _, child := range n.Content {
+		parts = append(parts, tree(child))
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "{" + strings.Join(parts, ",") + "}"
+	case yaml.SequenceNode:
+		return "[" + strings.Join(parts, ",") + "]"
+	default:
+	}
+	switch {
+	case n.Tag == "!!binary":
+		return "binary " + n.Value
+	case kindOf(n) == "string":
+		return strconv.Quote(n.Value)
+	}
+	return n.Value
 }
 
 // injected is what must stay text wherever it is put; mark would be made by a shell that takes it for a command.

@@ -21,9 +21,8 @@ import (
 type Output struct {
 	// Rendered is the user data itself: a cloud-config, or with parts of the user's own a MIME message.
 	Rendered string
-	// Base64 and GzipBase64 are what goes into an instance's user_data: either, cloud-init reads both.
-	Base64     string
-	GzipBase64 string
+	// Base64 is what goes into an instance's user_data, or [Output.GzipBase64]: cloud-init reads both.
+	Base64 string
 	// SHA256 of Rendered, in hex.
 	SHA256 string
 	// sizes by their part of Rendered, for the message on too large a config.
@@ -37,30 +36,23 @@ type size struct {
 
 // Render makes the user data of a node that [Validate] has nothing to say against. Lists keep their order;
 // maps are sorted by their keys.
-func Render(c Config) (Output, error) {
+func Render(c Config) Output {
 	c = c.withDefaults()
 	var out Output
-	rendered, err := out.cloudConfig(c, setupScript(c))
-	if err != nil {
-		return Output{}, err
-	}
+	rendered := out.cloudConfig(c, setupScript(c))
 	if len(c.Parts) > 0 {
 		rendered = out.multipart(rendered, c.Parts)
 	}
-	packed, err := pack(rendered)
-	if err != nil {
-		return Output{}, err
-	}
-	sum := sha256.Sum256(rendered)
-	out.Rendered = string(rendered)
-	out.Base64 = base64.StdEncoding.EncodeToString(rendered)
-	out.GzipBase64 = base64.StdEncoding.EncodeToString(packed)
+	text := []byte(rendered)
+	sum := sha256.Sum256(text)
+	out.Rendered = rendered
+	out.Base64 = base64.StdEncoding.EncodeToString(text)
 	out.SHA256 = hex.EncodeToString(sum[:])
-	return out, nil
+	return out
 }
 
 // cloudConfig is what the typed fields ask for, with the set-up script, if the node needs one.
-func (o *Output) cloudConfig(c Config, script string) ([]byte, error) {
+func (o *Output) cloudConfig(c Config, script string) string {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	if c.Timezone != "" {
 		add(root, "timezone", text(c.Timezone))
@@ -77,18 +69,7 @@ func (o *Output) cloudConfig(c Config, script string) ([]byte, error) {
 	addBootcmd(root, c)
 	o.addFiles(root, c, script)
 
-	var b bytes.Buffer
-	b.WriteString("#cloud-config\n")
-	if err := encode(&b, root); err != nil {
-		return nil, fmt.Errorf("encode the cloud-config: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-func encode(b *bytes.Buffer, node *yaml.Node) error {
-	encoder := yaml.NewEncoder(b)
-	encoder.SetIndent(2)
-	return encoder.Encode(node)
+	return emit(root)
 }
 
 func (o *Output) note(name string, bytes int) { o.sizes = append(o.sizes, size{name, bytes}) }
@@ -214,11 +195,12 @@ func (o *Output) addFiles(root *yaml.Node, c Config, script string) {
 	}
 	if script != "" {
 		files.Content = append(files.Content, fileNode(ScriptPath, File{Content: script, Permissions: "0700"}))
+		rest := len(script)
 		for i, command := range c.Runcmd {
 			o.note(fmt.Sprintf("runcmd[%d]", i), len(command))
-			script = strings.Replace(script, command, "", 1)
+			rest -= len(command)
 		}
-		o.note("set-up script", len(script))
+		o.note("set-up script", rest)
 	}
 	if len(files.Content) > 0 {
 		add(root, "write_files", files)
@@ -252,6 +234,11 @@ func fileNode(path string, f File) *yaml.Node {
 	return n
 }
 
+// GzipBase64 compresses Rendered, in base64. It costs more than all the rest, and is done anew at each call.
+func (o Output) GzipBase64() string {
+	return base64.StdEncoding.EncodeToString(pack([]byte(o.Rendered)))
+}
+
 // packLevel is three times as fast as gzip's own default, and a twelfth larger.
 const packLevel = 3
 
@@ -265,16 +252,12 @@ var packers = sync.Pool{New: func() any {
 }}
 
 // pack compresses without a time stamp, so that the same text gives the same bytes.
-func pack(b []byte) ([]byte, error) {
+func pack(b []byte) []byte {
 	var packed bytes.Buffer
 	w, _ := packers.Get().(*gzip.Writer)
 	defer packers.Put(w)
 	w.Reset(&packed)
-	if _, err := w.Write(b); err != nil {
-		return nil, fmt.Errorf("compress the cloud-config: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("compress the cloud-config: %w", err)
-	}
-	return packed.Bytes(), nil
+	_, _ = w.Write(b) // a buffer takes everything
+	_ = w.Close()
+	return packed.Bytes()
 }

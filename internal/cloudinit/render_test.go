@@ -44,11 +44,7 @@ func render(t testing.TB, c Config) Output {
 	if problems := Validate(c); len(problems) > 0 {
 		t.Fatalf("the config is not valid: %v", problems)
 	}
-	out, err := Render(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return Render(c)
 }
 
 func parse(t testing.TB, rendered string) document {
@@ -141,7 +137,7 @@ func TestForms(t *testing.T) {
 	if err != nil || string(plain) != out.Rendered {
 		t.Errorf("base64 holds %q, %v", plain, err)
 	}
-	packed, err := base64.StdEncoding.DecodeString(out.GzipBase64)
+	packed, err := base64.StdEncoding.DecodeString(out.GzipBase64())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +155,7 @@ func TestForms(t *testing.T) {
 		t.Errorf("SHA256 = %s", out.SHA256)
 	}
 	for range 20 { // maps have no order of their own
-		if again := render(t, config); again.Rendered != out.Rendered || again.GzipBase64 != out.GzipBase64 {
+		if again := render(t, config); again.Rendered != out.Rendered || again.GzipBase64() != out.GzipBase64() {
 			t.Fatal("the same config was rendered in another way")
 		}
 	}
@@ -189,15 +185,15 @@ func TestSize(t *testing.T) {
 		t.Errorf("a small config is too large: %v", out.CheckSize())
 	}
 	if out := with(strings.Repeat("line\n", 8000)); out.CheckSize() != nil || !out.FitsOnlyPacked() {
-		t.Errorf("40 kB of the same fit when compressed, got %d bytes, %v", len(out.GzipBase64), out.CheckSize())
+		t.Errorf("40 kB of the same fit when compressed, got %d bytes, %v", len(out.GzipBase64()), out.CheckSize())
 	}
 	out := with(noise.String())
 	err := out.CheckSize()
 	if err == nil {
-		t.Fatalf("%d bytes are not too large", len(out.GzipBase64))
+		t.Fatalf("%d bytes are not too large", len(out.GzipBase64()))
 	}
 	for _, want := range []string{
-		strconv.Itoa(len(out.Base64)), strconv.Itoa(len(out.GzipBase64)), "32000",
+		strconv.Itoa(len(out.Base64)), strconv.Itoa(len(out.GzipBase64())), "32000",
 		`Biggest parts: write_files["/etc/large"] (76810 bytes), runcmd[0] (5000 bytes), set-up script (`,
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -13,19 +13,19 @@ import (
 // and ssh_authorized_keys another.
 const MaxUserDataBytes = 32_000
 
-// FitsOnlyPacked says that only GzipBase64 is small enough for OCI.
+// FitsOnlyPacked says that only [Output.GzipBase64] is small enough for OCI.
 func (o Output) FitsOnlyPacked() bool {
-	return len(o.Base64) > MaxUserDataBytes && len(o.GzipBase64) <= MaxUserDataBytes
+	return len(o.Base64) > MaxUserDataBytes && len(o.GzipBase64()) <= MaxUserDataBytes
 }
 
 // CheckSize fails when the config is too large for OCI even compressed, and names its biggest parts.
 func (o Output) CheckSize() error {
-	if min(len(o.Base64), len(o.GzipBase64)) <= MaxUserDataBytes {
+	if len(o.Base64) <= MaxUserDataBytes || len(o.GzipBase64()) <= MaxUserDataBytes {
 		return nil
 	}
 	return fmt.Errorf("user_data would have %d bytes, %d compressed; OCI takes %d. Biggest parts: %s. "+
 		"Put large files into Object Storage and fetch them with runcmd",
-		len(o.Base64), len(o.GzipBase64), MaxUserDataBytes, o.biggestParts())
+		len(o.Base64), len(o.GzipBase64()), MaxUserDataBytes, o.biggestParts())
 }
 
 func (o Output) biggestParts() string {

@@ -109,6 +109,7 @@ type entry struct{ key, value *yaml.Node }
 
 func (w *normalizer) mapping(n *yaml.Node, inside []*yaml.Node) (*yaml.Node, error) {
 	var entries, merged []entry
+	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Tag == "!!merge" {
@@ -126,9 +127,10 @@ func (w *normalizer) mapping(n *yaml.Node, inside []*yaml.Node) (*yaml.Node, err
 		if err != nil {
 			return nil, err
 		}
-		if has(entries, plainKey) {
+		if seen[plainKey.Value] {
 			return nil, badNode(key, "the key %s is there twice", key.Value)
 		}
+		seen[plainKey.Value] = true
 		plain, err := w.node(value, inside)
 		if err != nil {
 			return nil, err
@@ -139,7 +141,8 @@ func (w *normalizer) mapping(n *yaml.Node, inside []*yaml.Node) (*yaml.Node, err
 		entries = append(entries, entry{plainKey, plain})
 	}
 	for _, e := range merged {
-		if !has(entries, e.key) {
+		if !seen[e.key.Value] {
+			seen[e.key.Value] = true
 			entries = append(entries, e)
 		}
 	}
@@ -172,10 +175,6 @@ func (w *normalizer) merge(value *yaml.Node, inside []*yaml.Node) ([]entry, erro
 		}
 	}
 	return entries, nil
-}
-
-func has(entries []entry, key *yaml.Node) bool {
-	return slices.ContainsFunc(entries, func(e entry) bool { return e.key.Value == key.Value })
 }
 
 // normalScalar keeps what is no string for cloud-init, and quotes what is.
