@@ -20,10 +20,12 @@ import (
 //go:embed steps/*.sh
 var steps embed.FS
 
-// LVM's and md's names for what holds the file system.
+// LVM's and md's names for what holds the file system. LVM's are those of Oracle Japan's tutorials, so that
+// what was made by them is found again.
 const (
 	volumeGroup   = "nvme"
-	logicalVolume = "localdisk"
+	logicalVolume = "lvol0"
+	arrayName     = "localdisk"
 )
 
 // rdmaPollSeconds is how often ports that are not ready are looked at.
@@ -120,6 +122,7 @@ func (s *script) nvme(c Config) {
 	s.set("nvme_options", n.MountOptions)
 	s.set("nvme_group", volumeGroup)
 	s.set("nvme_volume", logicalVolume)
+	s.set("nvme_array", arrayName)
 	s.set("nvme_expected", expectedNVMe(c.Shape))
 	s.include("nvme")
 	s.call("run", "nvme", "nvme")

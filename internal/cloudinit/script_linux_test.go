@@ -69,10 +69,10 @@ var standIns = map[string]string{
 	"vgs":        `[ -e /sim/vg ]`,
 	"lvs":        `[ -e /sim/lv ]`,
 	"vgcreate":   `record vgcreate "$@"; shift; touch /sim/vg; for device; do echo LVM2_member >"/sim/type.${device##*/}"; done`,
-	"vgchange":   `record vgchange "$@"; mkdir -p /dev/nvme; mknod /dev/nvme/localdisk b 253 0`,
+	"vgchange":   `record vgchange "$@"; mkdir -p /dev/nvme; mknod /dev/nvme/lvol0 b 253 0`,
 	"lvmdevices": `record lvmdevices "$@"; touch /sim/vg`,
 	"lvcreate": `record lvcreate "$@"; [ ! -e /sim/lvcreate-fails ] || { echo '  Volume group "nvme" has \o/ no room' >&2; exit 5; }
-		touch /sim/lv; mkdir -p /dev/nvme; mknod /dev/nvme/localdisk b 253 0`,
+		touch /sim/lv; mkdir -p /dev/nvme; mknod /dev/nvme/lvol0 b 253 0`,
 	"mkfs.xfs":  `record mkfs.xfs "$@"; echo xfs >"/sim/type.${3##*/}"; echo "$2" >"/sim/label.${3##*/}"`,
 	"xfs_admin": `record xfs_admin "$@"; echo "$2" >"/sim/label.${3##*/}"`,
 	"mkfs.ext4": `record mkfs.ext4 "$@"; echo ext4 >"/sim/type.${3##*/}"; echo "$2" >"/sim/label.${3##*/}"`,
@@ -236,8 +236,8 @@ func TestTutorialNode(t *testing.T) {
 		"oci-growfs -y",
 		"systemctl disable --now firewalld",
 		"vgcreate nvme /dev/nvme0n1 /dev/nvme1n1 /dev/nvme2n1 /dev/nvme3n1",
-		"lvcreate --yes --wipesignatures y --extents 100%FREE --name localdisk nvme",
-		"mkfs.xfs -L localscratch /dev/nvme/localdisk",
+		"lvcreate --yes --wipesignatures y --extents 100%FREE --name lvol0 nvme",
+		"mkfs.xfs -L localscratch /dev/nvme/lvol0",
 		"systemctl daemon-reload",
 		"mount /mnt/localdisk",
 		"first",
@@ -284,7 +284,7 @@ func TestStriped(t *testing.T) {
 	boot := m.boot(Config{Shape: "BM.GPU4.8", NVMe: nvme(func(*NVMe) {})})
 	m.start()
 	b := m.result(boot)
-	if want := "lvcreate --yes --wipesignatures y --stripes 3 --stripesize 256k --extents 100%FREE --name localdisk nvme"; len(b.recorded) < 2 || b.recorded[1] != want {
+	if want := "lvcreate --yes --wipesignatures y --stripes 3 --stripesize 256k --extents 100%FREE --name lvol0 nvme"; len(b.recorded) < 2 || b.recorded[1] != want {
 		t.Errorf("commands %q, want %q", b.recorded, want)
 	}
 	if got, want := b.status[0].Message, "3 of 4 NVMe devices, xfs on lvm_striped at /mnt/localdisk"; got != want {
@@ -318,8 +318,8 @@ func TestFailedStep(t *testing.T) {
 
 	b = m.result(second)
 	m.expect(second, "commands", b.recorded, []string{
-		"lvcreate --yes --wipesignatures y --extents 100%FREE --name localdisk nvme",
-		"mkfs.xfs -L localscratch /dev/nvme/localdisk",
+		"lvcreate --yes --wipesignatures y --extents 100%FREE --name lvol0 nvme",
+		"mkfs.xfs -L localscratch /dev/nvme/lvol0",
 		"systemctl daemon-reload",
 		"mount /mnt/localdisk",
 		"never",
@@ -352,7 +352,7 @@ func TestNVMeRefuses(t *testing.T) {
 		"no device":      {`rm /dev/nvme[0-3]n1`, "no local NVMe device was found"},
 		"no LVM":         {`rm /srv/bin/vgcreate; PATH=$PATH:/usr/sbin:/sbin; ! command -v vgcreate || rm "$(command -v vgcreate)"`, "vgcreate is not installed: add lvm2 to packages"},
 		"other fstab":    {`echo '/dev/sdb /mnt/localdisk ext4 defaults 0 0' >/etc/fstab`, "/etc/fstab mounts something else at /mnt/localdisk: /dev/sdb /mnt/localdisk ext4 defaults 0 0"},
-		"foreign volume": {`touch /sim/vg /sim/lv; echo btrfs >/sim/type.localdisk`, "/dev/nvme/localdisk holds btrfs, not xfs"},
+		"foreign volume": {`touch /sim/vg /sim/lv; echo btrfs >/sim/type.lvol0`, "/dev/nvme/lvol0 holds btrfs, not xfs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -400,7 +400,7 @@ func TestNVMeAdopts(t *testing.T) {
 		"lvmdevices -y --adddev /dev/nvme2n1",
 		"lvmdevices -y --adddev /dev/nvme3n1",
 		"vgchange --activate y nvme",
-		"xfs_admin -L data /dev/nvme/localdisk",
+		"xfs_admin -L data /dev/nvme/lvol0",
 		"systemctl daemon-reload",
 		"mount /mnt/localdisk",
 	})

@@ -117,8 +117,8 @@ logical_volume() {
 
 # array finds the md array by its name, which holds on any host, or makes it.
 array() {
-    volume=/dev/md/$nvme_volume
-    by_name=/dev/disk/by-id/md-name-any:$nvme_volume
+    volume=/dev/md/$nvme_array
+    by_name=/dev/disk/by-id/md-name-any:$nvme_array
     if [ ! -b "$volume" ] && [ -b "$by_name" ]; then
         volume=$by_name # assembled by the system, under a name of its choice
     fi
@@ -131,7 +131,7 @@ array() {
     done
     if [ -n "$members" ]; then
         # shellcheck disable=SC2086 # one argument a device
-        mdadm --assemble --run "$volume" --name="$nvme_volume" $members
+        mdadm --assemble --run "$volume" --name="$nvme_array" $members
         return
     fi
     # shellcheck disable=SC2086 # one argument a device
@@ -139,7 +139,7 @@ array() {
     force=
     [ "$count" -gt 1 ] || force=--force
     # shellcheck disable=SC2086 # one argument a device
-    mdadm --create "$volume" --run $force --homehost=any --name="$nvme_volume" --metadata=1.2 \
+    mdadm --create "$volume" --run $force --homehost=any --name="$nvme_array" --metadata=1.2 \
         --level="${nvme_layout#raid}" --chunk=256 --raid-devices="$((count))" $devices
 }
 
