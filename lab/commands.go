@@ -68,6 +68,7 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 func configFlags(cmd *cobra.Command, cfg *lab.Config) {
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&cfg.Hosts), "hosts", "", `what an instance is: "linux" (the default), a Linux host, or "none", a record of the API`)
+	flags.StringSliceVar(&cfg.Without, "without", nil, "Debian packages of this machine that hosts do not have, such as docker.io,podman")
 	flags.Float64Var(&cfg.TimeScale, "time-scale", 0, "by how much OCI's intervals are shortened; 1000 (the default) makes a minute 60 ms")
 	flags.StringToIntVar(&cfg.Capacity, "capacity", nil, "hosts that the region has of a shape, such as BM.GPU4.8=4; other shapes have no limit")
 	flags.StringVar((*string)(&cfg.Shortage), "shortage", string(ocisim.ShortageWaits), `what a pool without capacity does: wait (the default), "runs-short" or "terminates"`)
@@ -225,6 +226,9 @@ func printStatus(w io.Writer, i lab.Info, s lab.Status) {
 	}
 	if s.Unprotected != "" {
 		_, _ = fmt.Fprintf(w, "security lists and groups have no effect on hosts: %s\n", s.Unprotected)
+	}
+	if s.NoContainers != "" {
+		_, _ = fmt.Fprintf(w, "container engines run nothing on hosts: %s\n", s.NoContainers)
 	}
 	_, _ = fmt.Fprintf(w, "requests %d, refused for their signature %d, faults of the scenario %d, not simulated %d\n",
 		s.Requests, s.Refused, total(s.Faults), total(s.Unknown))

@@ -148,6 +148,9 @@ func (d *daemon) status() Status {
 		if err := d.hosts.Unprotected(); err != nil {
 			status.Unprotected = err.Error()
 		}
+		if err := d.hosts.NoCgroups(); err != nil {
+			status.NoContainers = err.Error()
+		}
 	}
 	return status
 }
@@ -273,7 +276,7 @@ func (l *Lab) end(keep bool) error {
 	for {
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1) // #nosec G115 -- descriptors are small
 		if !errors.Is(err, unix.EINTR) {
-			return err
+			return errors.Join(err, labhost.RemoveStaleCgroups())
 		}
 	}
 }

@@ -200,9 +200,13 @@ func (d *daemon) startHosts(ctx context.Context) error {
 	var err error
 	d.hosts, err = labhost.New(ctx, labhost.Config{
 		Dir: hostsDir, Disks: d.disks, UserNamespace: d.cfg.UserNamespace, NVIDIADevices: d.cfg.NVIDIADevices,
+		Without: d.cfg.Without,
 	})
 	if err != nil {
 		return err
+	}
+	if err := d.hosts.NoCgroups(); err != nil {
+		d.log.Warn("no container runs on hosts, for they have no control groups of their own", "error", err)
 	}
 	if err := d.hosts.Unprotected(); err != nil {
 		d.log.Warn("security lists, network security groups and routes have no effect on hosts", "error", err)

@@ -62,6 +62,8 @@ type Config struct {
 	KeepVacancies bool `json:"keep_vacancies"`
 	// Scenario says what else is scarce and what goes wrong. It counts over the three above.
 	Scenario ocisim.Scenario `json:"scenario"`
+	// Without names Debian packages of this machine that hosts do not have, so that they can be installed there.
+	Without []string `json:"without"`
 	// Ports on 127.0.0.1; 0 means those of the lab that goes on, if they are free, or free ones.
 	HTTPPort    int `json:"http_port"`
 	HTTPSPort   int `json:"https_port"`
@@ -89,6 +91,8 @@ type Status struct {
 	// Unprotected says why security lists, network security groups and routes have no effect on hosts;
 	// empty where they have.
 	Unprotected string `json:"unprotected,omitempty"`
+	// NoContainers says why container engines can run nothing on hosts; empty where they can.
+	NoContainers string `json:"no_containers,omitempty"`
 }
 
 // InstanceStatus is what the region says of an instance that is not terminated.

@@ -342,7 +342,7 @@ func TestHosts(t *testing.T) {
 				t.Errorf("%s of the machine is on the host", path)
 			}
 		}
-		for _, command := range []string{"echo 1 > /proc/sys/vm/overcommit_memory", "find /sys/fs/cgroup -maxdepth 1 -type d -exec mkdir {}/evil \\; ; test -n \"$(find /sys/fs/cgroup -maxdepth 2 -name evil)\"", "date -s 2001-01-01", "echo 1 > /sys/kernel/mm/ksm/run"} {
+		for _, command := range []string{"echo 1 > /proc/sys/vm/overcommit_memory", "date -s 2001-01-01", "echo 1 > /sys/kernel/mm/ksm/run"} {
 			if out, err := l.Exec(t.Context(), a, "sh", "-c", command); err == nil {
 				t.Errorf("%s worked: %s", command, out)
 			}

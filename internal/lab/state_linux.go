@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
@@ -49,6 +50,9 @@ func (c Config) over(old Config) (Config, error) {
 	}
 	c.Hosts, c.TimeScale = old.Hosts, cmp.Or(c.TimeScale, old.TimeScale)
 	c.HTTPPort, c.HTTPSPort, c.BastionPort = cmp.Or(c.HTTPPort, old.HTTPPort), cmp.Or(c.HTTPSPort, old.HTTPSPort), cmp.Or(c.BastionPort, old.BastionPort)
+	if c.Without == nil {
+		c.Without = old.Without
+	}
 	scarcity := c.scarcity().Over(old.scarcity())
 	c.Capacity, c.Shortage, c.KeepVacancies = scarcity.Capacity, scarcity.Shortage, scarcity.KeepVacancies
 	return c, nil
@@ -79,6 +83,9 @@ func Remove(ctx context.Context, dir string) error {
 // removeState removes all that a lab has in its state directory, but for the logs: the disks first, so
 // that a removal that fails can be tried again.
 func removeState(ctx context.Context, dir string) error {
+	if err := labhost.RemoveStaleCgroups(); err != nil {
+		return err
+	}
 	if err := removeDisks(ctx, filepath.Join(dir, disksDir)); err != nil {
 		return err
 	}

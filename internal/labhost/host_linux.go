@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -142,7 +144,7 @@ func readReport(ctx context.Context, pipe *os.File) error {
 }
 
 // stop kills PID 1 of the host, and by that everything on it, and frees what the host had.
-func (host *host) stop(n *network) error {
+func (host *host) stop(h *Hosts) error {
 	host.mu.Lock()
 	host.stopped = true
 	process := host.process
@@ -152,7 +154,12 @@ func (host *host) stop(n *network) error {
 			return fmt.Errorf("end its processes: %w", err)
 		}
 		<-host.ended
-		if err := n.detach(host); err != nil {
+		if err := h.network.detach(host); err != nil {
+			return err
+		}
+	}
+	if h.cgroups != nil {
+		if err := h.cgroups.drop(host.number); err != nil {
 			return err
 		}
 	}
@@ -183,7 +190,12 @@ func (host *host) prepare(h *Hosts) (hostinit.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	for _, target := range append([]string{""}, machineDirs...) {
+	if h.cgroups != nil {
+		if cfg.Cgroups, err = h.cgroups.add(host.number); err != nil {
+			return cfg, err
+		}
+	}
+	for _, target := range slices.Concat([]string{""}, layeredDirs, machineDirs) {
 		overlay, err := host.overlay(h.layers, disk, target)
 		if err != nil {
 			return cfg, fmt.Errorf("make the host's directory: %w", err)
@@ -206,12 +218,11 @@ func (host *host) disk(h *Hosts) (string, error) {
 	if err := os.RemoveAll(fresh); err != nil {
 		return "", fmt.Errorf("remove an unfinished disk: %w", err)
 	}
-	root := filepath.Join(ownDir(fresh, ""), "upper")
-	if err := os.MkdirAll(root, 0o755); err != nil {
+	if err := makeSkeleton(filepath.Join(ownDir(fresh, ""), "upper")); err != nil {
 		return "", fmt.Errorf("make the host's disk: %w", err)
 	}
 	for _, file := range host.files {
-		if err := host.write(root, file); err != nil {
+		if err := host.write(fresh, file); err != nil {
 			return "", fmt.Errorf("write %s: %w", file.path, err)
 		}
 	}
@@ -221,28 +232,20 @@ func (host *host) disk(h *Hosts) (string, error) {
 	return disk, nil
 }
 
-// ownDir is the part of a disk that lies over one of the machine's directories, or is the root.
+// ownDir is the part of a disk that lies over one of the template's or the machine's directories, or is the
+// root.
 func ownDir(disk, target string) string { return filepath.Join(disk, target+".d") }
 
-// overlay makes the directories of one overlay: the root (target ""), which shows nothing of the
-// machine, or one of the machine's directories. It gives nil where the machine has a link or nothing.
+// overlay makes the directories of one overlay: the root (target ""), which is the host's own alone, a
+// directory of the template, or one of the machine's. It gives nil where the machine has a link or nothing.
 func (host *host) overlay(l layers, disk, target string) (*hostinit.Overlay, error) {
 	if info, err := os.Lstat("/" + target); err != nil || !info.IsDir() {
 		return nil, nil //nolint:nilnil,nilerr // nothing to mount is no error
 	}
 	own := ownDir(disk, target)
 	overlay := &hostinit.Overlay{Target: target, Upper: filepath.Join(own, "upper"), Work: filepath.Join(own, "work")}
-	trees := []string{l.base}
-	if host.gpus {
-		trees = []string{l.gpu, l.base}
-	}
-	for _, tree := range trees {
-		if _, err := os.Stat(filepath.Join(tree, target)); err == nil {
-			overlay.Lower = append(overlay.Lower, filepath.Join(tree, target))
-		}
-	}
 	if target != "" {
-		overlay.Lower = append(overlay.Lower, "/"+target)
+		overlay.Lower = host.lower(l, target)
 	}
 	for _, dir := range []string{overlay.Upper, overlay.Work} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -252,10 +255,34 @@ func (host *host) overlay(l layers, disk, target string) (*hostinit.Overlay, err
 	return overlay, nil
 }
 
-// write puts a file into the host's own layer; directories that it needs belong to the file's owner
-// below the owner's home, to root elsewhere.
-func (host *host) write(upper string, f file) error {
-	target := filepath.Join(upper, f.path)
+// lower gives the trees below a host's own files, topmost first.
+func (host *host) lower(l layers, target string) []string {
+	trees := []string{l.base}
+	if host.gpus {
+		trees = []string{l.gpu, l.base}
+	}
+	var lower []string
+	for _, tree := range trees {
+		if _, err := os.Stat(filepath.Join(tree, target)); err == nil {
+			lower = append(lower, filepath.Join(tree, target))
+		}
+	}
+	if slices.Contains(machineDirs, target) {
+		lower = append(lower, "/"+target)
+	}
+	return lower
+}
+
+// write puts a file onto the host's disk; directories that it needs belong to the file's owner below the
+// owner's home, to root elsewhere.
+func (host *host) write(disk string, f file) error {
+	upper, relative := filepath.Join(ownDir(disk, ""), "upper"), f.path
+	for _, dir := range slices.Concat(layeredDirs, machineDirs) {
+		if below, found := strings.CutPrefix(f.path, "/"+dir+"/"); found {
+			upper, relative = filepath.Join(ownDir(disk, dir), "upper"), below
+		}
+	}
+	target := filepath.Join(upper, relative)
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}

@@ -42,14 +42,18 @@ type Config struct {
 	// NVIDIADevices are the machine's real GPU devices, such as /dev/nvidia0; without one, hosts of GPU
 	// shapes have stand-ins.
 	NVIDIADevices []string
+	// Without names Debian packages of the machine that hosts do not have.
+	Without []string
 }
 
 // Hosts are the running hosts. It implements [ocisim.Hosts] and [ocisim.Firewall].
 type Hosts struct {
-	ctx     context.Context // the hosts' life
-	cfg     Config
-	layers  layers
-	network *network
+	ctx       context.Context // the hosts' life
+	cfg       Config
+	layers    layers
+	network   *network
+	cgroups   *cgroups // nil where hosts cannot have any; noCgroups says why
+	noCgroups error
 
 	mu    sync.Mutex
 	next  int // number of the next host: names its directory and its veth
@@ -83,6 +87,11 @@ func New(ctx context.Context, cfg Config) (*Hosts, error) {
 	}
 	if err := h.serveLinkLocal(ctx); err != nil {
 		return nil, err
+	}
+	if cfg.UserNamespace {
+		h.noCgroups = errors.New("a plain user's lab cannot give its hosts control groups; run it as root")
+	} else {
+		h.cgroups, h.noCgroups = newCgroups()
 	}
 	return h, nil
 }
@@ -159,7 +168,7 @@ func (h *Hosts) Stop(_ context.Context, id string) error {
 	if host == nil {
 		return nil
 	}
-	if err := host.stop(h.network); err != nil {
+	if err := host.stop(h); err != nil {
 		return fmt.Errorf("stop host %s: %w", host.hostname, err)
 	}
 	return nil
@@ -173,6 +182,10 @@ func (h *Hosts) Protect(vnics []ocisim.VnicRules, groups map[string][]netip.Addr
 // Unprotected says why security lists and groups have no effect; nil when they have.
 func (h *Hosts) Unprotected() error { return h.network.firewall.unavailable }
 
+// NoCgroups says why hosts have no control groups of their own, without which container engines run no
+// container there; nil when they have.
+func (h *Hosts) NoCgroups() error { return h.noCgroups }
+
 // Close stops all hosts. None may be booted after it.
 func (h *Hosts) Close() error {
 	h.mu.Lock()
@@ -183,7 +196,11 @@ func (h *Hosts) Close() error {
 	for _, id := range ids {
 		group.Go(func() error { return h.Stop(h.ctx, id) })
 	}
-	return group.Wait()
+	err := group.Wait()
+	if h.cgroups != nil {
+		err = errors.Join(err, h.cgroups.remove())
+	}
+	return err
 }
 
 const stopsAtOnce = 20

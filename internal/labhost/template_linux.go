@@ -22,9 +22,16 @@ import (
 //go:embed all:template
 var templateFiles embed.FS
 
-// machineDirs are shown to every host, below the host's own layers. Nothing else of the machine is: no
-// home, no work directory, no mount.
-var machineDirs = []string{"usr", "opt", "bin", "sbin", "lib", "lib32", "lib64", "libx32"}
+// dpkgDir is where dpkg keeps what is installed: apt takes a request for that as done.
+const dpkgDir = "var/lib/dpkg"
+
+// machineDirs are shown to every host, below the template and the host's own layer. Nothing else of the
+// machine is: no home, no work directory, no mount. layeredDirs lie over the template alone. All else is the
+// host's own.
+var (
+	machineDirs = []string{"usr", "opt", "bin", "sbin", "lib", "lib32", "lib64", "libx32", dpkgDir}
+	layeredDirs = []string{"etc"}
+)
 
 // layers are trees that lie over each other in a host's root, topmost first. They are complete before
 // the first host starts: an overlay shows stale content when its layers change.
@@ -37,7 +44,9 @@ type layers struct {
 func buildLayers(ctx context.Context, dir string, cfg Config) (layers, error) {
 	l := layers{base: filepath.Join(dir, "base"), gpu: filepath.Join(dir, "gpu")}
 	for _, step := range []func() error{
-		l.makeDirs, l.copyEtc, l.writeUsers, l.writeTemplate,
+		l.makeDirs, l.copyEtc, l.writeUsers,
+		func() error { return l.copyPackages(cfg.Without) },
+		l.writeTemplate,
 		func() error { return l.copyOwnedByRoot(cfg.UserNamespace) },
 		func() error { return l.buildGPUPrograms(ctx, cfg.NVIDIADevices) },
 	} {
@@ -48,16 +57,45 @@ func buildLayers(ctx context.Context, dir string, cfg Config) (layers, error) {
 	return l, nil
 }
 
+// makeDirs makes the directories of the template, so that their mode and owner are those of a host.
 func (l layers) makeDirs() error {
-	for path, mode := range map[string]fs.FileMode{
-		"boot": 0o755, "dev": 0o755, "etc": 0o755, "etc/apt": 0o755, "etc/apt/sources.list.d": 0o755, "home": 0o755, "home/opc": 0o700, "media": 0o755, "mnt": 0o755,
-		"opt": 0o755, "proc": 0o555, "root": 0o700, "run": 0o755, "srv": 0o755, "sys": 0o555,
-		"tmp": 0o777 | fs.ModeSticky, "usr": 0o755, "usr/bin": 0o755, "usr/sbin": 0o755, "usr/libexec": 0o755,
-		"usr/local": 0o755, "usr/local/bin": 0o755, "usr/local/sbin": 0o755, "usr/local/lib": 0o755, "usr/local/share": 0o755,
-		"var": 0o755, "var/cache": 0o755, "var/lib": 0o755, "var/lib/lab": 0o755, "var/log": 0o755,
-		"var/spool": 0o755, "var/tmp": 0o777 | fs.ModeSticky,
-	} {
-		full := filepath.Join(l.base, path)
+	return makeAll(l.base, map[string]fs.FileMode{
+		"etc": 0o755, "etc/apt": 0o755, "etc/apt/sources.list.d": 0o755, "opt": 0o755,
+		"usr": 0o755, "usr/bin": 0o755, "usr/sbin": 0o755, "usr/libexec": 0o755, "usr/local": 0o755, "usr/local/bin": 0o755,
+		"usr/local/sbin": 0o755, "usr/local/lib": 0o755, "usr/local/share": 0o755,
+		dpkgDir: 0o755, dpkgDir + "/info": 0o755, dpkgDir + "/updates": 0o755, dpkgDir + "/alternatives": 0o755, dpkgDir + "/triggers": 0o755,
+	})
+}
+
+// makeSkeleton makes the root of a host's disk, with the directories that others are mounted on.
+func makeSkeleton(root string) error {
+	dirs := map[string]fs.FileMode{
+		"boot": 0o755, "dev": 0o755, "etc": 0o755, "home": 0o755, "home/opc": 0o700, "media": 0o755, "mnt": 0o755, "proc": 0o555,
+		"root": 0o700, "run": 0o755, "srv": 0o755, "sys": 0o555, "tmp": 0o777 | fs.ModeSticky, "var": 0o755, "var/cache": 0o755,
+		"var/lib": 0o755, "var/lib/lab": 0o755, dpkgDir: 0o755, "var/log": 0o755, "var/spool": 0o755, "var/tmp": 0o777 | fs.ModeSticky,
+	}
+	links := map[string]string{"var/run": "/run", "var/lock": "/run/lock"}
+	for _, name := range machineDirs {
+		if target, err := os.Readlink("/" + name); err == nil { // bin -> usr/bin and the like
+			links[name] = target
+		} else if info, err := os.Stat("/" + name); err == nil && info.IsDir() {
+			dirs[name] = 0o755
+		}
+	}
+	if err := makeAll(root, dirs); err != nil {
+		return err
+	}
+	for name, target := range links {
+		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
+			return err
+		}
+	}
+	return os.Chown(filepath.Join(root, "home/opc"), opcID, opcID)
+}
+
+func makeAll(root string, dirs map[string]fs.FileMode) error {
+	for path, mode := range dirs {
+		full := filepath.Join(root, path)
 		if err := os.MkdirAll(full, 0o755); err != nil {
 			return err
 		}
@@ -65,17 +103,7 @@ func (l layers) makeDirs() error {
 			return err
 		}
 	}
-	if err := os.Symlink("/run", filepath.Join(l.base, "var/run")); err != nil {
-		return err
-	}
-	for _, name := range machineDirs { // bin -> usr/bin and the like
-		if target, err := os.Readlink("/" + name); err == nil {
-			if err := os.Symlink(target, filepath.Join(l.base, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return os.Chown(filepath.Join(l.base, "home/opc"), opcID, opcID)
+	return nil
 }
 
 // notCopied are the parts of /etc that belong to the machine, not to its kind.
@@ -98,12 +126,7 @@ func (l layers) copyEtc() error {
 			return err
 		}
 	}
-	// apt then knows what is installed, and takes a request for that as done.
-	packages := filepath.Join(l.base, "var/lib/dpkg")
-	if err := copyTree("/var/lib/dpkg", packages, map[string]bool{"info": true, "alternatives": true, "parts": true}); err != nil {
-		return err
-	}
-	return os.MkdirAll(filepath.Join(packages, "info"), 0o755)
+	return nil
 }
 
 // copyTree copies the files, links and directories that everybody may read. A missing source is nothing to copy.

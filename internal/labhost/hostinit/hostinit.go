@@ -27,6 +27,9 @@ const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 // CloudInitProgram of the host runs all of cloud-init's boot stages.
 const CloudInitProgram = "/usr/libexec/ocihpc-lab-cloud-init"
 
+// CgroupDir is where control groups are, on the machine and on hosts.
+const CgroupDir = "/sys/fs/cgroup"
+
 // Config is what a host's PID 1 needs to know.
 type Config struct {
 	Hostname string `json:"hostname"`
@@ -34,6 +37,8 @@ type Config struct {
 	Root string `json:"root"`
 	// Overlays to mount below Root, in order; the first one is the root itself.
 	Overlays []Overlay `json:"overlays"`
+	// Cgroups that the host has to itself; without, it sees the machine's, read-only.
+	Cgroups []Cgroup `json:"cgroups"`
 	// UserNamespace says that the lab has a user namespace of its own.
 	UserNamespace bool `json:"user_namespace"`
 	// Devices of the machine's /dev that the host has too.
@@ -42,16 +47,27 @@ type Config struct {
 	Gateway netip.Addr   `json:"gateway"`
 	// CloudInit says whether cloud-init runs.
 	CloudInit bool `json:"cloud_init"`
+	// Systemd says that PID 1 becomes systemd.
+	Systemd bool `json:"systemd"`
 	// NoSSH says that sshd never runs.
 	NoSSH bool `json:"no_ssh"`
 }
 
-// Overlay is one overlay mount.
+// Overlay is one overlay mount. Without lower trees it is Upper itself, on whose file system container
+// engines can mount their own overlays.
 type Overlay struct {
 	Target string   `json:"target"` // below the root; empty means the root
 	Lower  []string `json:"lower"`  // topmost first
 	Upper  string   `json:"upper"`
 	Work   string   `json:"work"`
+}
+
+// Cgroup is the host's group in one hierarchy of the machine's control groups.
+type Cgroup struct {
+	Dir     string `json:"dir"`     // of the group, on the machine
+	Mount   string `json:"mount"`   // where the hierarchy is mounted, on the machine and on the host
+	Kind    string `json:"kind"`    // "cgroup" or "cgroup2"
+	Options string `json:"options"` // of the mount
 }
 
 // Report says that the host is up, or why it is not.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -63,6 +64,11 @@ const sshdLog = "/var/log/sshd.log"
 
 // boot returns when sshd answers, where there is one.
 func boot(cfg Config, children *reaper) error {
+	runtime.LockOSThread() // The cgroup namespace is this thread's.
+	defer runtime.UnlockOSThread()
+	if err := joinCgroups(cfg.Cgroups); err != nil {
+		return err
+	}
 	if err := makeRoot(cfg); err != nil {
 		return err
 	}

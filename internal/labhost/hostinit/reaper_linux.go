@@ -3,6 +3,7 @@
 package hostinit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -67,9 +68,9 @@ func (r *reaper) start(argv []string, stdin, stdout, stderr *os.File) (*child, e
 		defer func() { _ = null.Close() }()
 		stdin = null
 	}
-	runtime.LockOSThread() // Capabilities belong to a thread; a child has those of the one that starts it.
+	runtime.LockOSThread() // Capabilities and namespaces belong to a thread; a child has those of the one that starts it.
 	defer runtime.UnlockOSThread()
-	if err := dropCapabilities(); err != nil {
+	if err := errors.Join(dropCapabilities(), enterCgroupNamespace()); err != nil {
 		return nil, fmt.Errorf("start %s: %w", argv[0], err)
 	}
 	r.mu.Lock() // The process must be known before it is reaped.

@@ -24,29 +24,50 @@ func makeRoot(cfg Config) error {
 			return err
 		}
 	}
+	if err := mountNew(cfg, "tmpfs", "run", "mode=755", 0); err != nil {
+		return err
+	}
 	for _, mount := range []func(Config) error{bindMachineMounts, mountKernel, mountDMI, mountDev} {
 		if err := mount(cfg); err != nil {
 			return err
 		}
 	}
-	if err := mountNew(cfg, "tmpfs", "run", "mode=755", 0); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(cfg.Root, "run/sshd"), 0o755); err != nil {
-		return fmt.Errorf("make sshd's directory: %w", err)
+	for _, dir := range []string{"run/sshd", "run/lock"} {
+		if err := os.MkdirAll(filepath.Join(cfg.Root, dir), 0o755); err != nil {
+			return fmt.Errorf("make /%s: %w", dir, err)
+		}
 	}
 	return pivot(cfg.Root)
 }
 
 func mountOverlay(cfg Config, overlay Overlay) error {
+	target := filepath.Join(cfg.Root, overlay.Target)
+	if len(overlay.Lower) == 0 {
+		return bindDisk(cfg, overlay.Upper, target)
+	}
 	// A disk outlives the layers below it, which are made anew with the lab: no index of them may be kept.
 	options := fmt.Sprintf("index=off,lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(overlay.Lower, ":"), overlay.Upper, overlay.Work)
 	if cfg.UserNamespace {
 		options += ",userxattr" // trusted.* attributes need the machine's root
 	}
-	target := filepath.Join(cfg.Root, overlay.Target)
 	if err := unix.Mount("overlay", target, "overlay", 0, options); err != nil {
 		return fmt.Errorf("mount an overlay at /%s (%s): %w", overlay.Target, options, err)
+	}
+	return nil
+}
+
+// bindDisk shows a directory of the host's disk. Whatever the machine does not allow on that file system, such
+// as programs, is a matter of the machine's own mount.
+func bindDisk(cfg Config, source, target string) error {
+	if err := bind(source, target); err != nil {
+		return err
+	}
+	if cfg.UserNamespace {
+		return nil // It may not take a restriction away.
+	}
+	free := unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	if err := unix.MountSetattr(unix.AT_FDCWD, target, 0, &free); err != nil {
+		return fmt.Errorf("allow programs on %s (this needs Linux 5.12): %w", target, err)
 	}
 	return nil
 }
@@ -60,7 +81,9 @@ func bindMachineMounts(cfg Config) error {
 	}
 	for line := range strings.Lines(string(mounts)) {
 		fields := strings.Fields(line)
-		if len(fields) < 2 || !slices.ContainsFunc(cfg.Overlays[1:], func(o Overlay) bool { return strings.HasPrefix(fields[1], "/"+o.Target+"/") }) {
+		if len(fields) < 2 || !slices.ContainsFunc(cfg.Overlays, func(o Overlay) bool {
+			return slices.Contains(o.Lower, "/"+o.Target) && strings.HasPrefix(fields[1], "/"+o.Target+"/")
+		}) {
 			continue
 		}
 		source := unescape(fields[1])
@@ -130,11 +153,25 @@ func mountKernel(cfg Config) error {
 	if err := mountNew(cfg, "sysfs", "sys", "", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY); err != nil {
 		return err
 	}
-	const cgroup = "/sys/fs/cgroup"
-	if _, err := os.Stat(cgroup); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if err := mountCgroups(cfg); err != nil {
+		return err
 	}
-	return bindReadOnly(cgroup, cfg.Root+cgroup) // it is the machine's
+	return mountComplete(cfg)
+}
+
+// completeDir has what a container of a plain user needs and root alone reaches: the kernel lets a user
+// namespace mount proc and sysfs only where there is one of each that nothing lies over.
+const completeDir = "run/ocihpc-lab"
+
+func mountComplete(cfg Config) error {
+	if err := os.Mkdir(filepath.Join(cfg.Root, completeDir), 0o700); err != nil {
+		return fmt.Errorf("make /%s: %w", completeDir, err)
+	}
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := mountNew(cfg, "proc", completeDir+"/proc", "", flags); err != nil {
+		return err
+	}
+	return mountNew(cfg, "sysfs", completeDir+"/sys", "", flags|unix.MS_RDONLY)
 }
 
 // protectSysctl makes the kernel's settings read-only, which are the machine's, but for those of the

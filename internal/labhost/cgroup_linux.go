@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package labhost
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost/hostinit"
+)
+
+// cgroupPrefix begins the names of the labs' cgroups, which are at the root of every hierarchy.
+const cgroupPrefix = "ocihpc-lab-"
+
+// cgroups are the part of the machine's control groups that a lab has: in each hierarchy one group, and one
+// in it for each host, which is all that the host sees. Unlike all else they outlive the lab's namespaces:
+// a lab that is killed leaves them to [RemoveStaleCgroups].
+type cgroups struct {
+	name        string
+	hierarchies []hierarchy
+	lock        *os.File // held as long as the lab lives
+}
+
+// hierarchy is a mounted tree of control groups.
+type hierarchy struct {
+	dir     string // where it is mounted
+	kind    string // cgroup or cgroup2
+	options string // of the mount, such as "cpu,cpuacct" or "name=systemd"; empty for cgroup2
+}
+
+// newCgroups makes the lab's cgroups.
+func newCgroups() (*cgroups, error) {
+	if err := RemoveStaleCgroups(); err != nil {
+		return nil, err
+	}
+	hierarchies, err := mountedHierarchies()
+	if err != nil {
+		return nil, err
+	}
+	if len(hierarchies) == 0 {
+		return nil, errors.New("no cgroup file system is mounted at " + hostinit.CgroupDir)
+	}
+	c := &cgroups{name: cgroupPrefix + strings.ToLower(rand.Text()[:8]), hierarchies: hierarchies}
+	for i, h := range hierarchies {
+		if err := h.makeGroup(filepath.Join(h.dir, c.name)); err != nil {
+			return nil, errors.Join(fmt.Errorf("make the lab's cgroups: %w", err), c.remove())
+		}
+		if i == 0 {
+			if c.lock, err = lockGroup(filepath.Join(h.dir, c.name)); err != nil {
+				return nil, errors.Join(err, c.remove())
+			}
+		}
+	}
+	return c, nil
+}
+
+// lockGroup locks a cgroup's directory, so that nobody takes it for a dead lab's.
+func lockGroup(dir string) (*os.File, error) {
+	file, err := os.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("lock the lab's cgroup: %w", err)
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { // #nosec G115 -- descriptors are small
+		_ = file.Close()
+		return nil, fmt.Errorf("lock the lab's cgroup: %w", err)
+	}
+	return file, nil
+}
+
+// add makes the cgroups of a host.
+func (c *cgroups) add(number int) ([]hostinit.Cgroup, error) {
+	var groups []hostinit.Cgroup
+	for _, h := range c.hierarchies {
+		group := hostinit.Cgroup{
+			Dir: filepath.Join(h.dir, c.name, strconv.Itoa(number)), Mount: h.dir, Kind: h.kind, Options: h.options,
+		}
+		if err := h.makeGroup(group.Dir); err != nil {
+			return nil, fmt.Errorf("make the host's cgroups: %w", err)
+		}
+		groups = append(groups, group)
+	}
+	return groups, nil
+}
+
+// drop removes the cgroups of a host that has ended, with those that it made.
+func (c *cgroups) drop(number int) error { return c.removeAll(strconv.Itoa(number)) }
+
+// remove removes all cgroups of the lab; no process may be in them.
+func (c *cgroups) remove() error {
+	if c.lock != nil {
+		_ = c.lock.Close()
+	}
+	return c.removeAll("")
+}
+
+func (c *cgroups) removeAll(below string) error {
+	var failed error
+	for _, h := range c.hierarchies {
+		failed = errors.Join(failed, removeGroup(filepath.Join(h.dir, c.name, below)))
+	}
+	return failed
+}
+
+// mountedHierarchies reads which hierarchies of control groups are mounted where they should be.
+func mountedHierarchies() ([]hierarchy, error) {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return nil, fmt.Errorf("read the machine's mounts: %w", err)
+	}
+	return parseHierarchies(string(mounts)), nil
+}
+
+// parseHierarchies finds them in a text like that of /proc/self/mounts.
+func parseHierarchies(mounts string) []hierarchy {
+	var found []hierarchy
+	for line := range strings.Lines(mounts) {
+		fields := strings.Fields(line) // device, directory, type, options
+		if len(fields) < 4 || (fields[2] != "cgroup" && fields[2] != "cgroup2") {
+			continue
+		}
+		h := hierarchy{dir: fields[1], kind: fields[2]}
+		if h.dir != hostinit.CgroupDir && filepath.Dir(h.dir) != hostinit.CgroupDir {
+			continue
+		}
+		if h.kind == "cgroup" {
+			h.options = strings.Join(slices.DeleteFunc(strings.Split(fields[3], ","), isNoController), ",")
+		}
+		found = append(found, h)
+	}
+	return found
+}
+
+// isNoController says whether an option of a cgroup mount is not what names its hierarchy.
+func isNoController(option string) bool {
+	switch option {
+	case "rw", "ro", "nosuid", "nodev", "noexec", "relatime", "noatime", "xattr", "noprefix", "clone_children", "cpuset_v2_mode":
+		return true
+	}
+	return strings.HasPrefix(option, "release_agent=")
+}
+
+// makeGroup makes a cgroup whose children can have what its parent has.
+func (h hierarchy) makeGroup(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	switch {
+	case h.kind == "cgroup2":
+		hostinit.EnableControllers(filepath.Dir(dir))
+	case slices.Contains(strings.Split(h.options, ","), "cpuset"): // else it has no processor, and takes no process
+		for _, setting := range []string{"cpuset.cpus", "cpuset.mems"} {
+			value, err := os.ReadFile(filepath.Join(filepath.Dir(dir), setting))
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, setting), value, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// patience is how long the processes of a host that was killed may take to leave its cgroups.
+const patience = 5 * time.Second
+
+// removeGroup removes a cgroup with those in it; one that is gone is no error.
+func removeGroup(dir string) error {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		err := removeTree(dir)
+		if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+func removeTree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove a cgroup: %w", err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			if err := removeTree(filepath.Join(dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	if err := unix.Rmdir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove cgroup %s: %w", dir, err)
+	}
+	return nil
+}
+
+// RemoveStaleCgroups removes the cgroups of labs that have ended without doing so themselves.
+func RemoveStaleCgroups() error {
+	hierarchies, err := mountedHierarchies()
+	if err != nil || len(hierarchies) == 0 || os.Geteuid() != 0 {
+		return err // a plain user's lab has none
+	}
+	var failed error
+	dirs, err := filepath.Glob(filepath.Join(hierarchies[0].dir, cgroupPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		lock, err := lockGroup(dir)
+		if err != nil {
+			continue // It is a running lab's, or somebody else removes it.
+		}
+		stale := &cgroups{name: filepath.Base(dir), hierarchies: hierarchies, lock: lock}
+		failed = errors.Join(failed, stale.remove())
+	}
+	return failed
+}
