@@ -22,27 +22,27 @@ const (
 )
 
 type ncclBenchmarkModel struct {
-	Nodes            []benchmarkNodeModel `tfsdk:"nodes"`
-	Shape            types.String         `tfsdk:"shape"`
-	SSH              sshModel             `tfsdk:"ssh"`
-	Collective       types.String         `tfsdk:"collective"`
-	MinSizeBytes     types.Int64          `tfsdk:"min_size_bytes"`
-	MaxSizeBytes     types.Int64          `tfsdk:"max_size_bytes"`
-	StepFactor       types.Int64          `tfsdk:"step_factor"`
-	Iterations       types.Int64          `tfsdk:"iterations"`
-	WarmupIterations types.Int64          `tfsdk:"warmup_iterations"`
-	DataType         types.String         `tfsdk:"data_type"`
-	RedOp            types.String         `tfsdk:"redop"`
-	GPUsPerNode      types.Int64          `tfsdk:"gpus_per_node"`
-	NCCLTestsDir     types.String         `tfsdk:"nccl_tests_dir"`
-	Environment      map[string]string    `tfsdk:"environment"`
-	Checks           *checksModel         `tfsdk:"checks"`
-	Expect           *expectationModel    `tfsdk:"expect"`
-	ExpectPerNode    *expectationModel    `tfsdk:"expect_per_node"`
-	OnFailure        types.String         `tfsdk:"on_failure"`
-	Triggers         map[string]string    `tfsdk:"triggers"`
-	ReportPath       types.String         `tfsdk:"report_path"`
-	Timeouts         timeouts.Value       `tfsdk:"timeouts"`
+	Nodes            []nodeModel       `tfsdk:"nodes"`
+	Shape            types.String      `tfsdk:"shape"`
+	SSH              sshModel          `tfsdk:"ssh"`
+	Collective       types.String      `tfsdk:"collective"`
+	MinSizeBytes     types.Int64       `tfsdk:"min_size_bytes"`
+	MaxSizeBytes     types.Int64       `tfsdk:"max_size_bytes"`
+	StepFactor       types.Int64       `tfsdk:"step_factor"`
+	Iterations       types.Int64       `tfsdk:"iterations"`
+	WarmupIterations types.Int64       `tfsdk:"warmup_iterations"`
+	DataType         types.String      `tfsdk:"data_type"`
+	RedOp            types.String      `tfsdk:"redop"`
+	GPUsPerNode      types.Int64       `tfsdk:"gpus_per_node"`
+	NCCLTestsDir     types.String      `tfsdk:"nccl_tests_dir"`
+	Environment      map[string]string `tfsdk:"environment"`
+	Checks           *checksModel      `tfsdk:"checks"`
+	Expect           *expectationModel `tfsdk:"expect"`
+	ExpectPerNode    *expectationModel `tfsdk:"expect_per_node"`
+	OnFailure        types.String      `tfsdk:"on_failure"`
+	Triggers         map[string]string `tfsdk:"triggers"`
+	ReportPath       types.String      `tfsdk:"report_path"`
+	Timeouts         timeouts.Value    `tfsdk:"timeouts"`
 
 	ID               types.String  `tfsdk:"id"`
 	Outcome          types.String  `tfsdk:"outcome"`
@@ -56,27 +56,6 @@ type ncclBenchmarkModel struct {
 	Results          types.List    `tfsdk:"results"`
 	PerNode          types.List    `tfsdk:"per_node"`
 	HostKeys         types.Map     `tfsdk:"host_keys"`
-}
-
-type benchmarkNodeModel struct {
-	ID        types.String `tfsdk:"id"`
-	Hostname  types.String `tfsdk:"hostname"`
-	PrivateIP types.String `tfsdk:"private_ip"`
-}
-
-type sshModel struct {
-	User           types.String  `tfsdk:"user"`
-	Port           types.Int64   `tfsdk:"port"`
-	PrivateKeyPath types.String  `tfsdk:"private_key_path"`
-	Bastion        *bastionModel `tfsdk:"bastion"`
-}
-
-type bastionModel struct {
-	Host           types.String `tfsdk:"host"`
-	Port           types.Int64  `tfsdk:"port"`
-	User           types.String `tfsdk:"user"`
-	PrivateKeyPath types.String `tfsdk:"private_key_path"`
-	HostKey        types.String `tfsdk:"host_key"`
 }
 
 type checksModel struct {
@@ -93,9 +72,10 @@ type expectationModel struct {
 
 // toJob gives the work that the plan asks for.
 func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
-	j := job.Job{
+	return job.Job{
 		Version:        job.Version,
-		SSH:            job.SSH{User: m.SSH.User.ValueString(), Port: int(m.SSH.Port.ValueInt64())},
+		Nodes:          jobNodes(m.Nodes),
+		SSH:            m.SSH.toJob(),
 		Shape:          m.Shape.ValueString(),
 		Checks:         m.Checks.toJob(),
 		Triggers:       m.Triggers,
@@ -117,16 +97,6 @@ func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
 			TimeoutSeconds:   int(min(timeout, defaultRunTimeout).Seconds()),
 		},
 	}
-	for _, node := range m.Nodes {
-		name := node.Hostname.ValueString()
-		if name == "" {
-			name = node.PrivateIP.ValueString()
-		}
-		j.Nodes = append(j.Nodes, job.Node{
-			ID: node.ID.ValueString(), Name: name, Address: node.PrivateIP.ValueString(),
-		})
-	}
-	return j
 }
 
 func (m *checksModel) toJob() job.Checks {

@@ -5,21 +5,16 @@ package provider
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
-	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/report"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
 )
@@ -49,7 +44,7 @@ func (r *ncclBenchmarkResource) Configure(_ context.Context, req resource.Config
 }
 
 func (r *ncclBenchmarkResource) ConfigValidators(context.Context) []resource.ConfigValidator {
-	return []resource.ConfigValidator{benchmarkSizes{}, benchmarkShape{}, benchmarkNodes{}}
+	return []resource.ConfigValidator{benchmarkSizes{}, benchmarkShape{}, distinctNodes{}}
 }
 
 // ModifyPlan plans a new measurement where the last verdict was a failure that must not stand.
@@ -109,7 +104,7 @@ func (r *ncclBenchmarkResource) Update(ctx context.Context, req resource.UpdateR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	plan.keepOwn(known)
+	keepOwn(known, jobNodes(plan.Nodes))
 	if r.measure(ctx, &plan, known, timeout, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
@@ -121,31 +116,10 @@ func (r *ncclBenchmarkResource) Delete(context.Context, resource.DeleteRequest, 
 
 // measure runs the job and fills the model. It says whether there is something to keep in the state.
 func (r *ncclBenchmarkResource) measure(ctx context.Context, m *ncclBenchmarkModel, known map[string]string, timeout time.Duration, diags *diag.Diagnostics) bool {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-
-	access, err := m.SSH.access(ctx, r.data.SSHPrivateKey, known)
-	if err != nil {
-		diags.AddAttributeError(path.Root("ssh"), unableTo("measure", "nodes", m.head()), sentence(err.Error()))
-		return false
-	}
-	defer access.close()
-
-	runners, err := r.data.runners()
-	if err != nil {
-		diags.AddError(unableTo("measure", "nodes", m.head()), sentence(err.Error()))
-		return false
-	}
-	access.OnWait = func(host string, reason error) {
-		tflog.Info(ctx, "benchmark: waiting for "+host, map[string]any{"reason": reason.Error()})
-	}
-	outcome, err := remote.Execute(ctx, access.Access, m.toJob(timeout), runners, logEvent(ctx))
-	if outcome.CleanupErr != nil {
-		diags.AddWarning(unableTo("clean up", "nodes", m.head()),
-			sentence(outcome.CleanupErr.Error())+"\n\nThe key is good for this job alone, and it expires by itself.")
-	}
-	if err != nil {
-		diags.AddError(unableTo("measure", "nodes", m.head()), explainExecute(err, timeout))
+	outcome, ok := r.data.execute(ctx, execution{
+		verb: "measure", noun: "measurement", ssh: &m.SSH, known: known, job: m.toJob(timeout), timeout: timeout,
+	}, diags)
+	if !ok {
 		return false
 	}
 	diags.Append(m.fromResult(ctx, outcome.Result, outcome.HostKeys)...)
@@ -153,18 +127,9 @@ func (r *ncclBenchmarkResource) measure(ctx context.Context, m *ncclBenchmarkMod
 	return m.judge(outcome.Result, diags)
 }
 
-// keepOwn drops the host keys of nodes that are no longer listed.
-func (m *ncclBenchmarkModel) keepOwn(hostKeys map[string]string) {
-	own := map[string]bool{remote.BastionID: true}
-	for _, node := range m.toJob(0).Nodes {
-		own[remote.HostKeyID(node)] = true
-	}
-	maps.DeleteFunc(hostKeys, func(id, _ string) bool { return !own[id] })
-}
-
 // judge turns the outcome into diagnostics and says whether the result is to be kept.
 func (m *ncclBenchmarkModel) judge(result *job.Result, diags *diag.Diagnostics) bool {
-	summary := unableTo("accept", "nodes", m.head())
+	summary := unableTo("accept", "nodes", nodesName(jobNodes(m.Nodes)))
 	switch result.Outcome {
 	case job.Fail:
 		if m.OnFailure.ValueString() == onFailureWarn {
@@ -173,22 +138,13 @@ func (m *ncclBenchmarkModel) judge(result *job.Result, diags *diag.Diagnostics) 
 			diags.AddError(summary, explainFailure(result))
 		}
 	case job.Warn:
-		diags.AddWarning("Measured with a warning: "+m.head(), explainFailure(result))
+		diags.AddWarning("Measured with a warning: "+nodesName(jobNodes(m.Nodes)), explainFailure(result))
 	case job.CouldNotRun:
-		diags.AddError(unableTo("measure", "nodes", m.head()), explainFailure(result))
+		diags.AddError(unableTo("measure", "nodes", nodesName(jobNodes(m.Nodes))), explainFailure(result))
 		return false
 	case job.Pass, job.CannotTell:
 	}
 	return true
-}
-
-// head names the cluster in messages by its first node.
-func (m *ncclBenchmarkModel) head() string {
-	j := m.toJob(0)
-	if len(j.Nodes) == 1 {
-		return j.Nodes[0].Name
-	}
-	return fmt.Sprintf("%s and %d more", j.Nodes[0].Name, len(j.Nodes)-1)
 }
 
 func (m *ncclBenchmarkModel) writeReport(result *job.Result, diags *diag.Diagnostics) {
@@ -203,55 +159,6 @@ func (m *ncclBenchmarkModel) writeReport(result *job.Result, diags *diag.Diagnos
 	}
 	if err != nil { // The measurement stands without its report.
 		diags.AddAttributeWarning(path.Root("report_path"), unableTo("write", "report", file), err.Error())
-	}
-}
-
-// explainFailure says what happened, where, and what to do next; then each check that did not pass.
-func explainFailure(result *job.Result) string {
-	var paragraphs []string
-	if failure := result.Failure; failure != nil {
-		paragraphs = append(paragraphs, sentence(failure.Message))
-		if failure.Node != "" {
-			paragraphs = append(paragraphs, "Node: "+failure.Node)
-		}
-		if failure.Advice != "" {
-			paragraphs = append(paragraphs, sentence(failure.Advice))
-		}
-	}
-	for _, node := range result.Nodes {
-		for _, check := range node.Checks {
-			if check.Outcome == job.Fail || check.Outcome == job.Warn {
-				paragraphs = append(paragraphs, fmt.Sprintf("%s: check %s: %s: %s",
-					node.Name, check.Name, check.Outcome, sentence(check.Message)))
-			}
-		}
-	}
-	paragraphs = append(paragraphs, fmt.Sprintf("Everything that was printed is on the head node in ~/%s.", job.DirOf(result.Key)))
-	return strings.Join(paragraphs, "\n\n")
-}
-
-func explainExecute(err error, timeout time.Duration) string {
-	switch {
-	case errors.Is(err, context.Canceled):
-		return "Interrupted. The measurement goes on on the head node; the next apply picks it up from there."
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("Not done within %s: %s\n\nThe next apply picks up a measurement that is still running. "+
-			"If the cluster needs longer, raise timeouts.create and timeouts.update.", timeout, err)
-	default:
-		return sentence(err.Error())
-	}
-}
-
-// logEvent logs what the runner reports: INFO for phases, DEBUG for the rest.
-func logEvent(ctx context.Context) func(job.Event) {
-	return func(e job.Event) {
-		fields := map[string]any{"phase": e.Phase, "node": e.Node, "outcome": e.Outcome, "done": e.Done, "total": e.Total}
-		switch e.Type {
-		case job.EventPhaseStarted, job.EventPhaseFinished, job.EventStarted, job.EventResult:
-			tflog.Info(ctx, "benchmark: "+string(e.Type)+" "+e.Message, fields)
-		case job.EventNode, job.EventOutput:
-			tflog.Debug(ctx, "benchmark: "+e.Message, fields)
-		}
 	}
 }
 
@@ -291,35 +198,5 @@ func (benchmarkShape) ValidateResource(ctx context.Context, req resource.Validat
 		resp.Diagnostics.AddAttributeError(path.Root("shape"), "Shape without NVIDIA GPUs",
 			fmt.Sprintf("%s has no NVIDIA GPUs, and nccl-tests runs on no others. "+
 				"There is no path for RCCL (AMD) yet.", known.Name))
-	}
-}
-
-type benchmarkNodes struct{}
-
-func (benchmarkNodes) Description(context.Context) string               { return "each node is listed once" }
-func (v benchmarkNodes) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (benchmarkNodes) ValidateResource(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	var nodes types.List
-	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("nodes"), &nodes)...)
-	if nodes.IsNull() || nodes.IsUnknown() {
-		return
-	}
-	first := map[string]int{}
-	for i, element := range nodes.Elements() {
-		node, ok := element.(types.Object)
-		if !ok {
-			continue
-		}
-		address, ok := node.Attributes()["private_ip"].(types.String)
-		if !ok || address.IsNull() || address.IsUnknown() {
-			continue
-		}
-		if j, seen := first[address.ValueString()]; seen {
-			resp.Diagnostics.AddAttributeError(path.Root("nodes").AtListIndex(i).AtName("private_ip"), "Node listed twice",
-				fmt.Sprintf("%s is the address of nodes[%d] as well.", address.ValueString(), j))
-			continue
-		}
-		first[address.ValueString()] = i
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
@@ -22,9 +21,6 @@ const (
 	onFailureFail = "fail"
 	onFailureWarn = "warn"
 )
-
-// hostKeyPattern is a public key as in known_hosts, without the host.
-var hostKeyPattern = regexp.MustCompile(`^(ssh|ecdsa|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/=]+$`)
 
 func ncclBenchmarkSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
@@ -41,27 +37,8 @@ func ncclBenchmarkSchema(ctx context.Context) schema.Schema {
 
 func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
-		"nodes": schema.ListNestedAttribute{
-			MarkdownDescription: "Nodes to measure, such as `ocihpc_gpu_cluster.this.nodes`. The first one is the head node, " +
-				"where the runner works and `mpirun` starts. A change measures again.",
-			Required:   true,
-			Validators: []validator.List{listvalidator.SizeAtLeast(1)},
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"id": schema.StringAttribute{
-					MarkdownDescription: "OCID of the instance. With it, a replaced node is told from one whose host key changed.",
-					Optional:            true,
-				},
-				"hostname": schema.StringAttribute{
-					MarkdownDescription: "Name of the node in messages and results. Default: its address.",
-					Optional:            true,
-				},
-				"private_ip": schema.StringAttribute{
-					MarkdownDescription: "Address by which the bastion and the other nodes reach it.",
-					Required:            true,
-					Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-				},
-			}},
-		},
+		"nodes": nodesAttribute("Nodes to measure, such as `ocihpc_gpu_cluster.this.nodes`. The first one is the head node, " +
+			"where the runner works and `mpirun` starts. A change measures again."),
 		"shape": schema.StringAttribute{
 			MarkdownDescription: "Shape of the nodes, such as `BM.GPU4.8`. From it come the number of GPUs that each node must " +
 				"show and the NCCL settings. Without it neither is assumed.",
@@ -148,56 +125,6 @@ func int64WithDefault(description string, standard, least int64) schema.Int64Att
 		Optional:            true, Computed: true,
 		Default:    int64default.StaticInt64(standard),
 		Validators: []validator.Int64{int64validator.AtLeast(least)},
-	}
-}
-
-func sshAttribute() schema.Attribute {
-	const keyDescription = "File with the private key, read on apply and never stored. " +
-		"Default: the provider's `ssh_private_key`, else the SSH agent."
-	port := func() schema.Int64Attribute {
-		return schema.Int64Attribute{
-			MarkdownDescription: "Port of the SSH server. Default: 22.",
-			Optional:            true, Computed: true,
-			Default:    int64default.StaticInt64(22),
-			Validators: []validator.Int64{int64validator.Between(1, 65535)},
-		}
-	}
-	user := func() schema.StringAttribute {
-		return schema.StringAttribute{
-			MarkdownDescription: "User to log in as. Default: `opc`.",
-			Optional:            true, Computed: true,
-			Default: stringdefault.StaticString("opc"),
-		}
-	}
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "How to log in to the nodes. Host keys are always checked: a key is accepted on first contact, " +
-			"recorded in `host_keys`, and refused when it changes.",
-		Required: true,
-		Attributes: map[string]schema.Attribute{
-			"user":             user(),
-			"port":             port(),
-			"private_key_path": schema.StringAttribute{MarkdownDescription: keyDescription, Optional: true},
-			"bastion": schema.SingleNestedAttribute{
-				MarkdownDescription: "Bastion to go through. Default: the nodes are reached directly.",
-				Optional:            true,
-				Attributes: map[string]schema.Attribute{
-					"host": schema.StringAttribute{MarkdownDescription: "Address of the bastion.", Required: true},
-					"port": port(),
-					"user": user(),
-					"private_key_path": schema.StringAttribute{
-						MarkdownDescription: "File with the private key for the bastion. Default: that of the nodes.",
-						Optional:            true,
-					},
-					"host_key": schema.StringAttribute{
-						MarkdownDescription: "Host key of the bastion as in known_hosts, without the host (`ssh-ed25519 AAAA…`). " +
-							"Default: accepted on first contact and recorded.",
-						Optional: true,
-						Validators: []validator.String{stringvalidator.RegexMatches(hostKeyPattern,
-							"must be a host key as in known_hosts, without the host: ssh-ed25519 AAAA…")},
-					},
-				},
-			},
-		},
 	}
 }
 
@@ -296,11 +223,7 @@ func benchmarkResultAttributes() map[string]schema.Attribute {
 				"peak_busbw_gb_per_s": schema.Float64Attribute{MarkdownDescription: "Best bus bandwidth that it reached alone, in 10^9 bytes per second.", Computed: true},
 			}},
 		},
-		"host_keys": schema.MapAttribute{
-			MarkdownDescription: "Host keys that were seen, by instance OCID (or address) and `bastion`. A host that shows another one later is refused.",
-			Computed:            true,
-			ElementType:         types.StringType,
-		},
+		"host_keys": hostKeysAttribute(),
 	}
 }
 

@@ -9,12 +9,34 @@ import (
 	"net"
 	"os"
 
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote"
 )
+
+type sshModel struct {
+	User           types.String  `tfsdk:"user"`
+	Port           types.Int64   `tfsdk:"port"`
+	PrivateKeyPath types.String  `tfsdk:"private_key_path"`
+	Bastion        *bastionModel `tfsdk:"bastion"`
+}
+
+type bastionModel struct {
+	Host           types.String `tfsdk:"host"`
+	Port           types.Int64  `tfsdk:"port"`
+	User           types.String `tfsdk:"user"`
+	PrivateKeyPath types.String `tfsdk:"private_key_path"`
+	HostKey        types.String `tfsdk:"host_key"`
+}
+
+// toJob is how the head node logs in to the others.
+func (m *sshModel) toJob() job.SSH {
+	return job.SSH{User: m.User.ValueString(), Port: int(m.Port.ValueInt64())}
+}
 
 // sshAccess is remote.Access with what must be closed after use.
 type sshAccess struct {
