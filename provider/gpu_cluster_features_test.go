@@ -27,7 +27,11 @@ var interconnects = map[string]string{
 // existingComputeCluster is made by somebody else.
 func (s *scene) existingComputeCluster() (id string) {
 	s.t.Helper()
-	compartment, domain := acctest.CompartmentID, acctest.AvailabilityDomain
+	return s.computeClusterIn(acctest.CompartmentID, acctest.AvailabilityDomain)
+}
+
+func (s *scene) computeClusterIn(compartment, domain string) (id string) {
+	s.t.Helper()
 	response, err := s.api.Compute.CreateComputeCluster(s.t.Context(), core.CreateComputeClusterRequest{
 		CreateComputeClusterDetails: core.CreateComputeClusterDetails{CompartmentId: &compartment, AvailabilityDomain: &domain}})
 	if err != nil {
@@ -197,6 +201,14 @@ func TestAccGPUCluster_chosenNodes(t *testing.T) {
 			s.want(interconnect, "size = 3", remove, fmt.Sprintf("replace_nodes = [%q]", first[0]))
 			s.Apply()
 			s.ExpectNoChanges()
+			// A size that is smaller by more than the list takes others, too.
+			now = s.nodes()
+			s.want(interconnect, "size = 1", fmt.Sprintf("remove_nodes = [%q]", now[0]))
+			s.Apply()
+			s.ExpectNoChanges()
+			if left := s.nodes(); len(left) != 1 || !slices.Contains(now[1:], left[0]) {
+				t.Errorf("of %q there are %q", now, left)
+			}
 			s.end()
 		})
 	}

@@ -52,6 +52,8 @@ func TestAccGPUCluster_createFails(t *testing.T) {
 		"hang":                           {fault("GetClusterNetwork", ocisim.EffectHang), []string{`timeouts = { create = "1s" }`}},
 		"not_authorised":                 {fault("CreateClusterNetwork", ocisim.EffectNotFound), nil},
 		"credentials_rejected":           {fault("CreateInstanceConfiguration", ocisim.EffectNotAuthentic), nil},
+		"platform_not_offered":           {ocisim.Scenario{}, []string{`platform_config = { numa_nodes_per_socket = "NPS6" }`}},
+		"platform_of_virtual_machine":    {ocisim.Scenario{}, []string{`shape = "VM.Standard.E5.Flex"`, `platform_config = { numa_nodes_per_socket = "NPS1" }`}},
 		"unknown_image":                  {ocisim.Scenario{}, []string{`image_id = "ocid1.image.oc1.us-lab-1.none"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,6 +100,13 @@ func TestAccGPUCluster_changes(t *testing.T) {
 			s.want(fmt.Sprintf("remove_nodes = [%q]", s.nodes()[0]))
 			return s.plan()
 		},
+		"remove_nodes_too_late": func(s *scene) string {
+			s.want("size = 1", fmt.Sprintf("remove_nodes = [%q]", s.nodes()[0]))
+			s.Must("plan", "-out=plan", "-input=false")
+			s.detach(s.nodes()[1])
+			_, output := s.Run("apply", "-input=false", "plan")
+			return output
+		},
 		"remove_and_replace": func(s *scene) string {
 			node := s.nodes()[0]
 			s.want("size = 1", fmt.Sprintf("remove_nodes = [%q]", node), fmt.Sprintf("replace_nodes = [%q]", node))
@@ -131,8 +140,14 @@ func TestAccGPUCluster_changes(t *testing.T) {
 			return s.plan()
 		},
 		"unhealthy_without_tag_namespace": func(s *scene) string {
-			s.want(fmt.Sprintf("replace_nodes = [%q]", s.nodes()[0]), "report_unhealthy = true")
-			return s.try()
+			before := s.nodes()
+			s.want(fmt.Sprintf("replace_nodes = [%q]", before[0]), "report_unhealthy = true")
+			output := s.try()
+			s.Must("apply", "-refresh-only", "-auto-approve", "-input=false")
+			if now := s.nodes(); !slices.Equal(now, before) {
+				s.t.Errorf("%q became %q", before, now)
+			}
+			return output
 		},
 		"orphan": func(s *scene) string {
 			s.Must("state", "rm", clusterAddress)
@@ -172,6 +187,15 @@ func TestAccGPUCluster_changes(t *testing.T) {
 			s.want("size = 3")
 			return s.try()
 		},
+		"relaunch_refused": func(s *scene) string {
+			s.happen(fault("UpdateClusterNetwork", ocisim.EffectNotFound))
+			s.want(otherImage)
+			output := s.try()
+			if n := s.region.Stats().InstanceConfigurations; n != 1 {
+				s.t.Errorf("%d instance configurations", n)
+			}
+			return output
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, ocisim.Scenario{})
@@ -195,6 +219,7 @@ func TestAccGPUCluster_refused(t *testing.T) {
 		"unknown_shape":                {`shape = "BM.GPU.NEXT.8"`},
 		"amd":                          {`shape = "BM.GPU.MI300X.8"`},
 		"memory_cluster":               {`shape = "BM.GPU.GB200.4"`},
+		"memory_cluster_of_gb300":      {`shape = "BM.GPU.GB300.4"`},
 		"no_rdma":                      {`shape = "BM.GPU.A10.4"`, `interconnect = "compute_cluster"`},
 		"placement_of_pool":            {`interconnect = "none"`, `hpc_island_id = "ocid1.hpcisland.oc1..x"`},
 		"placement_of_adopted":         {`compute_cluster_id = "ocid1.computecluster.oc1..x"`, `placement_constraint = "SINGLE_TIER"`},
@@ -203,6 +228,7 @@ func TestAccGPUCluster_refused(t *testing.T) {
 		"two_images":                   {`image = { operating_system = "Oracle Linux" }`},
 		"no_image":                     {`image_id = null`},
 		"no_suitable_image":            {`image_id = null`, `image = { operating_system = "Solaris", name_pattern = "GPU" }`},
+		"image_of_hidden_compartment":  {`image_id = null`, `image = { operating_system = "Oracle Linux", compartment_id = "ocid1.compartment.oc1..hidden" }`},
 		"bad_pattern":                  {`image_id = null`, `image = { operating_system = "Oracle Linux", name_pattern = "(" }`},
 		"reserved_metadata":            {`metadata = { user_data = "x" }`},
 		"tag_without_namespace":        {`defined_tags = { key = "x" }`},

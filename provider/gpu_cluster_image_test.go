@@ -30,6 +30,8 @@ func TestAccGPUCluster_imageSelector(t *testing.T) {
 				OperatingSystem: "Oracle Linux", OperatingSystemVersion: strings.TrimPrefix(name[:3], "OL"),
 			})
 		}
+		c.Images = append(c.Images, ocisim.Image{ID: "ocid1.image.oc1.us-lab-1.other", DisplayName: "OL8-GPU-6", TimeCreated: day(6),
+			OperatingSystem: "Oracle Linux", OperatingSystemVersion: "8", Shapes: []string{"VM.Standard.E5.Flex"}})
 	})
 	selector := func(version, pattern string) string {
 		return fmt.Sprintf(`image = { operating_system = "Oracle Linux", operating_system_version = %q, name_pattern = %q }`, version, pattern)

@@ -4,53 +4,186 @@ package provider_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
 
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
-// Where a cluster network is placed is asked for as the user writes it.
-func TestAccGPUCluster_placement(t *testing.T) {
-	const island, block = "ocid1.hpcisland.oc1.us-lab-1.first", "ocid1.computenetworkblock.oc1.us-lab-1.third"
-	s := newScene(t, ocisim.Scenario{}, fmt.Sprintf("hpc_island_id = %q", island),
-		fmt.Sprintf("network_block_ids = [%q]", block), `placement_constraint = "SINGLE_BLOCK"`)
-	t.Parallel()
-	s.Apply()
+// placed gives where OCI was asked to put a cluster.
+func (s *scene) placed() (island string, blocks []string, constraint string) {
+	s.t.Helper()
 	id := s.text("id")
-	network, err := s.api.ComputeManagement.GetClusterNetwork(t.Context(), core.GetClusterNetworkRequest{ClusterNetworkId: &id})
+	if s.text("interconnect") == "cluster_network" {
+		network, err := s.api.ComputeManagement.GetClusterNetwork(s.t.Context(), core.GetClusterNetworkRequest{ClusterNetworkId: &id})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return *network.HpcIslandId, network.NetworkBlockIds, string(network.PlacementConfiguration.PlacementConstraint)
+	}
+	cluster, err := s.api.Compute.GetComputeCluster(s.t.Context(), core.GetComputeClusterRequest{ComputeClusterId: &id})
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	if network.HpcIslandId == nil || *network.HpcIslandId != island || !slices.Equal(network.NetworkBlockIds, []string{block}) ||
-		network.PlacementConfiguration.PlacementConstraint != core.ClusterNetworkPlacementConfigurationDetailsPlacementConstraintSingleBlock {
-		t.Errorf("OCI has %v", network.ClusterNetwork)
+	details, ok := cluster.PlacementConstraintDetails.(core.ComputeClusterPlacementConstraintDetails)
+	if !ok || details.HpcIslandId == nil {
+		s.t.Fatalf("OCI has %v", cluster.ComputeCluster)
 	}
-	s.ExpectNoChanges()
-	s.end()
+	return *details.HpcIslandId, details.TargetNetworkBlockIds, string(details.LogicalPlacementConstraint)
 }
 
-// A node is reported to Oracle before it is given back.
-func TestAccGPUCluster_reportUnhealthy(t *testing.T) {
-	const space, key = "ComputeInstanceHostActions", "CustomerReportedHostStatus"
-	s := newScene(t, ocisim.Scenario{TagNamespaces: map[string][]string{space: {key}}})
+// Where a cluster is placed is asked for as the user writes it. Left out later, it stays; to have it
+// elsewhere, another is made.
+func TestAccGPUCluster_placement(t *testing.T) {
+	const island, block = "ocid1.hpcisland.oc1.us-lab-1.first", "ocid1.computenetworkblock.oc1.us-lab-1.third"
+	for _, interconnect := range []string{"cluster_network", "compute_cluster"} {
+		t.Run(interconnect, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{}, fmt.Sprintf("interconnect = %q", interconnect), fmt.Sprintf("hpc_island_id = %q", island),
+				fmt.Sprintf("network_block_ids = [%q]", block), `placement_constraint = "SINGLE_BLOCK"`)
+			t.Parallel()
+			s.Apply()
+			if island_, blocks, constraint := s.placed(); island_ != island || !slices.Equal(blocks, []string{block}) || constraint != "SINGLE_BLOCK" {
+				t.Errorf("OCI has %s, %q, %s", island_, blocks, constraint)
+			}
+			s.ExpectNoChanges()
+			s.want()
+			s.ExpectNoChanges()
+			s.end()
+		})
+	}
+}
+
+// What cannot change on a cluster that exists replaces it, and nothing else does.
+func TestAccGPUCluster_replaced(t *testing.T) {
+	const otherDomain, otherCompartment = "Lab1:US-LAB-1-AD-2", "ocid1.compartment.oc1..other"
+	s := newSceneIn(t, acctest.StartRegion(t, func(c *ocisim.Config) {
+		c.AvailabilityDomains = append(c.AvailabilityDomains, otherDomain)
+		c.Users[0].Compartments = []string{acctest.CompartmentID, otherCompartment}
+	}), "size = 1")
 	t.Parallel()
 	s.Apply()
-	bad := s.nodes()[0]
-	s.want(fmt.Sprintf("replace_nodes = [%q]", bad), "report_unhealthy = true")
+	island := `hpc_island_id = "ocid1.hpcisland.oc1..x"`
+	for name, lines := range map[string][]string{
+		"compartment_id":       {fmt.Sprintf("compartment_id = %q", otherCompartment)},
+		"availability_domain":  {fmt.Sprintf("availability_domain = %q", otherDomain)},
+		"subnet_id":            {`subnet_id = "ocid1.subnet.oc1..other"`},
+		"shape":                {`shape = "BM.GPU.A100-v2.8"`},
+		"interconnect":         {`interconnect = "none"`},
+		"compute_cluster_id":   {`compute_cluster_id = "ocid1.computecluster.oc1..x"`, `interconnect = "compute_cluster"`},
+		"placement_constraint": {`placement_constraint = "SINGLE_TIER"`},
+		"hpc_island_id":        {island},
+		"network_block_ids":    {island, `network_block_ids = ["ocid1.computenetworkblock.oc1..x"]`},
+	} {
+		s.want(append(lines, "size = 1")...)
+		plan := s.plan()
+		if !regexp.MustCompile(`(?m)`+name+` .* # forces replacement$`).MatchString(plan) || !strings.Contains(plan, "must be replaced") {
+			t.Errorf("another %s does not replace the cluster:\n%s", name, plan)
+		}
+	}
+	s.want("size = 1", `display_name = "renamed"`, `user_data = ""`, `freeform_tags = { team = "a" }`)
+	if plan := s.plan(); !strings.Contains(plan, "0 to add, 1 to change, 0 to destroy") {
+		t.Errorf("the plan is\n%s", plan)
+	}
+}
+
+// A compute cluster into which the nodes cannot be launched is refused before there is a node.
+func TestAccGPUCluster_adoptionRefused(t *testing.T) {
+	const otherDomain, otherCompartment = "Lab1:US-LAB-1-AD-2", "ocid1.compartment.oc1..other"
+	for name, make := range map[string]func(*scene) (id string){
+		"of_other_compartment": func(s *scene) string { return s.computeClusterIn(otherCompartment, acctest.AvailabilityDomain) },
+		"of_other_domain":      func(s *scene) string { return s.computeClusterIn(acctest.CompartmentID, otherDomain) },
+		"of_deleted": func(s *scene) string {
+			id := s.existingComputeCluster()
+			if _, err := s.api.Compute.DeleteComputeCluster(s.t.Context(), core.DeleteComputeClusterRequest{ComputeClusterId: &id}); err != nil {
+				s.t.Fatal(err)
+			}
+			return id
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSceneIn(t, acctest.StartRegion(t, func(c *ocisim.Config) {
+				c.AvailabilityDomains = append(c.AvailabilityDomains, otherDomain)
+				c.Users[0].Compartments = []string{acctest.CompartmentID, otherCompartment}
+			}))
+			t.Parallel()
+			s.want(fmt.Sprintf("compute_cluster_id = %q", make(s)))
+			golden(t, "adoption_"+name, s.try())
+			if stats := s.region.Stats(); stats.Instances+stats.InstanceConfigurations != 0 || s.State(clusterAddress) != nil {
+				t.Errorf("left over: %+v", stats)
+			}
+		})
+	}
+}
+
+// Clusters that share a compute cluster leave each other alone.
+func TestAccGPUCluster_sharedComputeCluster(t *testing.T) {
+	s := newScene(t, ocisim.Scenario{})
+	t.Parallel()
+	adopted := fmt.Sprintf("compute_cluster_id = %q", s.existingComputeCluster())
+	one := clusterHCL(s.region, adopted, "size = 1")
+	_, both, _ := strings.Cut(clusterHCL(s.region, adopted, `display_name = "other"`), "resource ")
+	s.Configure(one + "resource " + strings.Replace(both, `"this"`, `"other"`, 1))
 	s.Apply()
-	instance, err := s.api.Compute.GetInstance(t.Context(), core.GetInstanceRequest{InstanceId: &bad})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if status := instance.DefinedTags[space][key]; status != "unhealthy" {
-		t.Errorf("the replaced node was reported as %v", status)
-	}
-	if slices.Contains(s.nodes(), bad) {
-		t.Errorf("%s is still there", bad)
-	}
 	s.ExpectNoChanges()
-	s.end()
+	if nodes := s.nodes(); len(nodes) != 1 || s.region.Stats().Instances != 3 {
+		t.Errorf("the nodes are %q; there are %+v", nodes, s.region.Stats())
+	}
+	s.Configure(one)
+	s.Apply()
+	s.ExpectNoChanges()
+	if stats := s.region.Stats(); stats.Instances != 1 || stats.InstanceConfigurations != 1 || stats.ComputeClusters != 1 {
+		t.Errorf("there are %+v", stats)
+	}
+}
+
+// What is known at apply only may turn out to be none.
+func TestAccGPUCluster_unknownAtPlan(t *testing.T) {
+	const later = "resource \"terraform_data\" \"later\" {}\n"
+	t.Run("compute cluster", func(t *testing.T) {
+		for name, interconnect := range map[string]string{"some": "compute_cluster", "none": "cluster_network"} {
+			t.Run(name, func(t *testing.T) {
+				s := newScene(t, ocisim.Scenario{}, "size = 1")
+				t.Parallel()
+				some := fmt.Sprintf("%q", s.existingComputeCluster())
+				s.Configure(clusterHCL(s.region, "size = 1", "compute_cluster_id = "+atApply(name == "some", some)) + later)
+				s.Apply()
+				s.ExpectNoChanges()
+				if became := s.text("interconnect"); became != interconnect {
+					t.Errorf("the interconnect is %s", became)
+				}
+			})
+		}
+	})
+	t.Run("strategy", func(t *testing.T) {
+		for name, rolls := range map[string]bool{"rolling": true, "none": false} {
+			t.Run(name, func(t *testing.T) {
+				s := newScene(t, ocisim.Scenario{}, "size = 1")
+				t.Parallel()
+				s.Apply()
+				node := s.nodes()[0]
+				otherImage := fmt.Sprintf("image_id = %q", acctest.OtherImageID)
+				s.want("size = 1", otherImage)
+				s.Apply()
+				s.Configure(clusterHCL(s.region, "size = 1", otherImage, "update_strategy = "+atApply(rolls, `"rolling"`)) + later)
+				s.Apply()
+				s.ExpectNoChanges()
+				if replaced := s.nodes()[0] != node; replaced != rolls {
+					t.Errorf("%s became %q; stale are %q", node, s.nodes(), s.stale())
+				}
+			})
+		}
+	})
+}
+
+// atApply is an expression that is known at apply only, as a value or as none.
+func atApply(some bool, value string) string {
+	if some {
+		return `terraform_data.later.id == "" ? null : ` + value
+	}
+	return `terraform_data.later.id == "" ? ` + value + " : null"
 }

@@ -133,6 +133,22 @@ func (s *scene) resize(size int) {
 	})
 }
 
+// detach takes a node out of the cluster's pool behind Terraform's back.
+func (s *scene) detach(node string) {
+	s.t.Helper()
+	pool, yes := s.text("instance_pool_id"), true
+	_, err := s.api.ComputeManagement.DetachInstancePoolInstance(s.t.Context(), core.DetachInstancePoolInstanceRequest{
+		InstancePoolId: &pool, DetachInstancePoolInstanceDetails: core.DetachInstancePoolInstanceDetails{
+			InstanceId: &node, IsDecrementSize: &yes, IsAutoTerminate: &yes}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	acctest.Eventually(s.t, "the node is out of the pool", func() bool {
+		now, err := s.api.ComputeManagement.GetInstancePool(s.t.Context(), core.GetInstancePoolRequest{InstancePoolId: &pool})
+		return err == nil && now.LifecycleState == core.InstancePoolLifecycleStateRunning && s.instance(node).LifecycleState == core.InstanceLifecycleStateTerminated
+	})
+}
+
 // end destroys the cluster, and expects that nothing is left.
 func (s *scene) end() {
 	s.t.Helper()

@@ -55,14 +55,18 @@ func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID s
 	if err == nil {
 		return c, nil
 	}
-	err = fmt.Errorf("create the %s: %w", spec.Interconnect.noun(), err)
+	verb := "create"
+	if spec.Placement.ComputeClusterID != "" {
+		verb = "adopt"
+	}
+	err = fmt.Errorf("%s the %s: %w", verb, spec.Interconnect.noun(), err)
 	switch KindOf(err) {
 	case Unreachable, Unavailable, Interrupted, TimedOut:
 	default:
 		return Cluster{}, err // refused
 	}
-	if spec.Placement.ComputeClusterID != "" {
-		return Cluster{}, err // Adopting one changes nothing that could be lost.
+	if verb == "adopt" {
+		return Cluster{}, err // That changes nothing that could be lost.
 	}
 	ctx, cancel := s.Afterwards(ctx)
 	defer cancel()
@@ -121,7 +125,7 @@ type RemovalError struct {
 }
 
 func (e *RemovalError) Error() string {
-	return fmt.Sprintf("%d nodes of the cluster are named for removal, but its size becomes smaller by %d: "+
+	return fmt.Sprintf("the number of its nodes that are named for removal is %d, but its size becomes smaller by %d: "+
 		"lower the size to what is left without them, or have them replaced instead", e.Named, max(0, e.Fewer))
 }
 

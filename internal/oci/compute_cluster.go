@@ -70,7 +70,7 @@ func (g computeClusters) adopt(ctx context.Context, spec Spec, configurationID s
 	c := clusterOfComputeCluster(response.ComputeCluster)
 	switch {
 	case c.State == terminated:
-		return Cluster{}, fmt.Errorf("the compute cluster %s is deleted: %w", id, ErrGone)
+		return Cluster{}, fmt.Errorf("the compute cluster %s is deleted, and takes no nodes any more", id)
 	case c.CompartmentID != spec.CompartmentID:
 		return Cluster{}, fmt.Errorf("the compute cluster %s is in compartment %s, and so must be its nodes", id, c.CompartmentID)
 	case c.Placement.AvailabilityDomain != spec.Placement.AvailabilityDomain:
