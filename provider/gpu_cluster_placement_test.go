@@ -94,7 +94,7 @@ func TestAccGPUCluster_replaced(t *testing.T) {
 // A compute cluster into which the nodes cannot be launched is refused before there is a node.
 func TestAccGPUCluster_adoptionRefused(t *testing.T) {
 	const otherDomain, otherCompartment = "Lab1:US-LAB-1-AD-2", "ocid1.compartment.oc1..other"
-	for name, make := range map[string]func(*scene) (id string){
+	for name, prepare := range map[string]func(*scene) (id string){
 		"of_other_compartment": func(s *scene) string { return s.computeClusterIn(otherCompartment, acctest.AvailabilityDomain) },
 		"of_other_domain":      func(s *scene) string { return s.computeClusterIn(acctest.CompartmentID, otherDomain) },
 		"of_deleted": func(s *scene) string {
@@ -111,7 +111,7 @@ func TestAccGPUCluster_adoptionRefused(t *testing.T) {
 				c.Users[0].Compartments = []string{acctest.CompartmentID, otherCompartment}
 			}))
 			t.Parallel()
-			s.want(fmt.Sprintf("compute_cluster_id = %q", make(s)))
+			s.want(fmt.Sprintf("compute_cluster_id = %q", prepare(s)))
 			golden(t, "adoption_"+name, s.try())
 			if stats := s.region.Stats(); stats.Instances+stats.InstanceConfigurations != 0 || s.State(clusterAddress) != nil {
 				t.Errorf("left over: %+v", stats)
