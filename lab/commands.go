@@ -230,6 +230,9 @@ func printStatus(w io.Writer, i lab.Info, s lab.Status) {
 	if s.NoContainers != "" {
 		_, _ = fmt.Fprintf(w, "container engines run nothing on hosts: %s\n", s.NoContainers)
 	}
+	if s.NVMe.Less != "" {
+		_, _ = fmt.Fprintf(w, "hosts have %d of the %d local NVMe devices of their shapes: %s\n", s.NVMe.Attached, s.NVMe.Expected, s.NVMe.Less)
+	}
 	_, _ = fmt.Fprintf(w, "requests %d, refused for their signature %d, faults of the scenario %d, not simulated %d\n",
 		s.Requests, s.Refused, total(s.Faults), total(s.Unknown))
 	for _, operation := range slices.Sorted(maps.Keys(s.Faults)) {

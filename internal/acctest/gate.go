@@ -56,5 +56,8 @@ func (g *Gate) Boot(ctx context.Context, _ ocisim.Host) error {
 // Stop implements [ocisim.Hosts].
 func (g *Gate) Stop(context.Context, string) error { return nil }
 
+// RemoveDisk implements [ocisim.Hosts].
+func (g *Gate) RemoveDisk(context.Context, string) error { return nil }
+
 // Remove implements [ocisim.Hosts].
 func (g *Gate) Remove(context.Context, string) error { return nil }

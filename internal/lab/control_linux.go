@@ -145,6 +145,7 @@ func (d *daemon) status() Status {
 	}
 	if d.hosts != nil {
 		status.Hosts = d.hosts.IDs()
+		status.NVMe = NVMeStatus(d.hosts.NVMe())
 		if err := d.hosts.Unprotected(); err != nil {
 			status.Unprotected = err.Error()
 		}

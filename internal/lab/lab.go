@@ -93,6 +93,17 @@ type Status struct {
 	Unprotected string `json:"unprotected,omitempty"`
 	// NoContainers says why container engines can run nothing on hosts; empty where they can.
 	NoContainers string `json:"no_containers,omitempty"`
+	// NVMe counts the local NVMe devices of the hosts that run.
+	NVMe NVMeStatus `json:"nvme"`
+}
+
+// NVMeStatus counts local NVMe devices: sparse files behind loop devices.
+type NVMeStatus struct {
+	// Expected is what the shapes of the hosts have, Attached what the hosts have.
+	Expected int `json:"expected"`
+	Attached int `json:"attached"`
+	// Less says why a host has fewer than its shape; empty when none has.
+	Less string `json:"less,omitempty"`
 }
 
 // InstanceStatus is what the region says of an instance that is not terminated.

@@ -379,6 +379,9 @@ func TestHosts(t *testing.T) {
 		if !slices.Contains(status.InstanceList, want) {
 			t.Errorf("instances %+v, want %+v among them", status.InstanceList, want)
 		}
+		if n := status.NVMe; n.Expected != 8 || (n.Attached == 8) != (n.Less == "") || (os.Geteuid() != 0 && n.Attached > 0) {
+			t.Errorf("NVMe devices %+v", n)
+		}
 	})
 	t.Run("terminate", func(t *testing.T) {
 		client := management(t, l.Info)

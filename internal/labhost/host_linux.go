@@ -42,6 +42,7 @@ type host struct {
 	process *os.Process   // nil until started
 	ended   chan struct{} // closed when the process and all of the host's have ended
 	stopped bool
+	nvme    localNVMe
 }
 
 // file of a host that differs from the layers'.
@@ -92,7 +93,11 @@ func (host *host) start(ctx context.Context, h *Hosts) error {
 	if err := json.NewEncoder(stdin).Encode(cfg); err != nil {
 		return fmt.Errorf("send the host's configuration: %w", err)
 	}
-	return readReport(ctx, report)
+	up, err := readReport(ctx, report)
+	host.mu.Lock()
+	defer host.mu.Unlock()
+	host.nvme.report(up)
+	return err
 }
 
 // launch starts PID 1 of the host in namespaces of its own.
@@ -127,20 +132,20 @@ func (host *host) launch(ctx context.Context, report, execFile *os.File) (io.Wri
 }
 
 // readReport waits for the host to say that it is up.
-func readReport(ctx context.Context, pipe *os.File) error {
+func readReport(ctx context.Context, pipe *os.File) (hostinit.Report, error) {
 	stop := context.AfterFunc(ctx, func() { _ = pipe.Close() })
 	defer stop()
 	var report hostinit.Report
 	if err := json.NewDecoder(pipe).Decode(&report); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("wait for the host: %w", ctx.Err())
+			return report, fmt.Errorf("wait for the host: %w", ctx.Err())
 		}
-		return errors.New("the host ended while it booted; the lab's log says why")
+		return report, errors.New("the host ended while it booted; the lab's log says why")
 	}
 	if report.Error != "" {
-		return errors.New(report.Error)
+		return report, errors.New(report.Error)
 	}
-	return nil
+	return report, nil
 }
 
 // stop kills PID 1 of the host, and by that everything on it, and frees what the host had.
@@ -194,6 +199,9 @@ func (host *host) prepare(h *Hosts) (hostinit.Config, error) {
 		if cfg.Cgroups, err = h.cgroups.add(host.number); err != nil {
 			return cfg, err
 		}
+	}
+	if cfg.NVMe, err = host.nvmeFiles(h); err != nil {
+		return cfg, err
 	}
 	for _, target := range slices.Concat([]string{""}, layeredDirs, machineDirs) {
 		overlay, err := host.overlay(h.layers, disk, target)

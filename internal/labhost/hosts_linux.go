@@ -119,7 +119,7 @@ func (h *Hosts) Boot(ctx context.Context, instance ocisim.Host) error {
 	return h.boot(ctx, &host{
 		id: instance.InstanceID, hostname: instance.Hostname, mac: instance.MAC, gpus: hasGPUs, files: files,
 		address: netip.PrefixFrom(instance.PrivateIP, instance.Subnet.Bits()), gateway: instance.Gateway,
-		cloudInit: true, instance: &instance,
+		cloudInit: true, instance: &instance, nvme: nvmeOf(instance.Shape),
 	})
 }
 
@@ -147,8 +147,19 @@ func (h *Hosts) boot(ctx context.Context, host *host) error {
 	return err
 }
 
-// Remove takes the host of an instance away with its disk; an unknown instance is no error.
+// Remove takes the host of an instance away with its disk and its NVMe devices; an unknown instance is no error.
 func (h *Hosts) Remove(ctx context.Context, id string) error {
+	if err := h.RemoveDisk(ctx, id); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(h.nvmeDir(id)); err != nil {
+		return fmt.Errorf("remove the NVMe devices of %s: %w", id, err)
+	}
+	return nil
+}
+
+// RemoveDisk stops the host of an instance and takes its disk away. What is on its NVMe devices stays.
+func (h *Hosts) RemoveDisk(ctx context.Context, id string) error {
 	if err := h.Stop(ctx, id); err != nil {
 		return err
 	}

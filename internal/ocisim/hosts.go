@@ -17,7 +17,10 @@ type Hosts interface {
 	// Stop ends the host of an instance and keeps its disk for the next Boot. A host that does not run is
 	// no error.
 	Stop(ctx context.Context, instanceID string) error
-	// Remove takes the host of an instance away, with its disk; an unknown instance is no error.
+	// RemoveDisk stops the host of an instance and takes its disk away; what is on its local NVMe devices
+	// stays for the next Boot. An unknown instance is no error.
+	RemoveDisk(ctx context.Context, instanceID string) error
+	// Remove takes the host of an instance away, with all that it keeps; an unknown instance is no error.
 	Remove(ctx context.Context, instanceID string) error
 }
 

@@ -178,7 +178,9 @@ func (s *Server) bootHost(ctx context.Context, i *instance) error {
 		return nil
 	}
 	if newDisk {
-		s.removeHost(ctx, i)
+		if err := s.cfg.Hosts.RemoveDisk(ctx, *i.Id); err != nil {
+			return err
+		}
 		s.update(ctx, func() {
 			i.NewDisk = false
 			i.changed()

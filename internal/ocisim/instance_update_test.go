@@ -124,6 +124,7 @@ func TestReplaceImage(t *testing.T) {
 	r.awaitWork(t, got.OpcWorkRequestId, workrequests.WorkRequestStatusSucceeded)
 	wantEqual(t, "the host's image", hosts.running()[0].ImageID, next)
 	wantEqual(t, "lost disks", len(hosts.lostDisks()), 1)
+	wantEqual(t, "lost NVMe devices", len(hosts.lostNVMe()), 0)
 	volume := r.bootVolume(t, i.Id)
 	wantEqual(t, "size", *volume.SizeInGBs, 80)
 	wantEqual(t, "state", r.getBootVolume(t, old.Id).LifecycleState, core.BootVolumeLifecycleStateAvailable)

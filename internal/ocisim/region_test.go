@@ -350,7 +350,8 @@ type recorder struct {
 	mu       sync.Mutex
 	up       map[string]ocisim.Host
 	seen     []ocisim.Host
-	removed  []string // instances whose hosts lost their disks
+	removed  []string // instances whose hosts lost all that they kept
+	newDisks []string // instances whose hosts lost their disks
 	refuse   func(ocisim.Host) error
 	boots    chan struct{} // a boot waits for it, where it is not nil
 	removals chan struct{} // so does a removal
@@ -405,6 +406,13 @@ func (h *recorder) Boot(ctx context.Context, host ocisim.Host) error {
 
 func (h *recorder) Stop(ctx context.Context, id string) error { return h.end(ctx, id) }
 
+func (h *recorder) RemoveDisk(ctx context.Context, id string) error {
+	h.mu.Lock()
+	h.newDisks = append(h.newDisks, id)
+	h.mu.Unlock()
+	return h.end(ctx, id)
+}
+
 func (h *recorder) Remove(ctx context.Context, id string) error {
 	h.mu.Lock()
 	h.removed = append(h.removed, id)
@@ -438,6 +446,12 @@ func (h *recorder) booted() int {
 }
 
 func (h *recorder) lostDisks() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Concat(h.newDisks, h.removed)
+}
+
+func (h *recorder) lostNVMe() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.removed)

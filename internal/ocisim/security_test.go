@@ -200,9 +200,10 @@ type guard struct {
 	groups map[string][]netip.Addr
 }
 
-func (g *guard) Boot(context.Context, ocisim.Host) error { return nil }
-func (g *guard) Stop(context.Context, string) error      { return nil }
-func (g *guard) Remove(context.Context, string) error    { return nil }
+func (g *guard) Boot(context.Context, ocisim.Host) error  { return nil }
+func (g *guard) Stop(context.Context, string) error       { return nil }
+func (g *guard) Remove(context.Context, string) error     { return nil }
+func (g *guard) RemoveDisk(context.Context, string) error { return nil }
 
 func (g *guard) Protect(vnics []ocisim.VnicRules, groups map[string][]netip.Addr) error {
 	g.mu.Lock()

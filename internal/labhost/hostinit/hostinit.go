@@ -30,6 +30,10 @@ const CloudInitProgram = "/usr/libexec/ocihpc-lab-cloud-init"
 // CgroupDir is where control groups are, on the machine and on hosts.
 const CgroupDir = "/sys/fs/cgroup"
 
+// VolumePath of a host is where the stand-ins for the device mapper and md find the device that they show as
+// a volume. It is not in /dev: there, it would be found before it is shown.
+const VolumePath = "/run/ocihpc-lab/volume"
+
 // Config is what a host's PID 1 needs to know.
 type Config struct {
 	Hostname string `json:"hostname"`
@@ -42,7 +46,9 @@ type Config struct {
 	// UserNamespace says that the lab has a user namespace of its own.
 	UserNamespace bool `json:"user_namespace"`
 	// Devices of the machine's /dev that the host has too.
-	Devices []string     `json:"devices"`
+	Devices []string `json:"devices"`
+	// NVMe are the files behind the host's local NVMe devices.
+	NVMe    []string     `json:"nvme"`
 	Address netip.Prefix `json:"address"`
 	Gateway netip.Addr   `json:"gateway"`
 	// CloudInit says whether cloud-init runs.
@@ -73,6 +79,9 @@ type Cgroup struct {
 // Report says that the host is up, or why it is not.
 type Report struct {
 	Error string `json:"error,omitempty"`
+	// NVMe is the number of local NVMe devices that the host has, and LessNVMe why not all.
+	NVMe     int    `json:"nvme,omitempty"`
+	LessNVMe string `json:"less_nvme,omitempty"`
 }
 
 // ExecRequest asks for a command as root on the host. It travels with three file descriptors: standard

@@ -42,8 +42,10 @@ func run() error {
 	}
 
 	children := newReaper()
-	err = boot(cfg, children)
-	_, _ = report.Write(mustJSON(Report{Error: errorText(err)})) // A lab that is gone needs no report.
+	var up Report
+	err = boot(cfg, children, &up)
+	up.Error = errorText(err)
+	_, _ = report.Write(mustJSON(up)) // A lab that is gone needs no report.
 	_ = report.Close()
 	if err != nil {
 		return fmt.Errorf("boot %s: %w", cfg.Hostname, err)
@@ -63,13 +65,13 @@ func run() error {
 const sshdLog = "/var/log/sshd.log"
 
 // boot returns when sshd answers, where there is one.
-func boot(cfg Config, children *reaper) error {
+func boot(cfg Config, children *reaper, up *Report) error {
 	runtime.LockOSThread() // The cgroup namespace is this thread's.
 	defer runtime.UnlockOSThread()
 	if err := joinCgroups(cfg.Cgroups); err != nil {
 		return err
 	}
-	if err := makeRoot(cfg); err != nil {
+	if err := makeRoot(cfg, up); err != nil {
 		return err
 	}
 	if err := syscall.Sethostname([]byte(cfg.Hostname)); err != nil {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeRoot mounts the host's root and makes it this process's.
-func makeRoot(cfg Config) error {
+// makeRoot mounts the host's root and makes it this process's. It reports the host's NVMe devices.
+func makeRoot(cfg Config, up *Report) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep the host's mounts private: %w", err)
 	}
@@ -27,7 +27,7 @@ func makeRoot(cfg Config) error {
 	if err := mountNew(cfg, "tmpfs", "run", "mode=755", 0); err != nil {
 		return err
 	}
-	for _, mount := range []func(Config) error{bindMachineMounts, mountKernel, mountDMI, mountDev} {
+	for _, mount := range []func(Config) error{bindMachineMounts, mountKernel, mountDev} {
 		if err := mount(cfg); err != nil {
 			return err
 		}
@@ -36,6 +36,11 @@ func makeRoot(cfg Config) error {
 		if err := os.MkdirAll(filepath.Join(cfg.Root, dir), 0o755); err != nil {
 			return fmt.Errorf("make /%s: %w", dir, err)
 		}
+	}
+	devices, err := attachNVMe(cfg)
+	up.NVMe, up.LessNVMe = devices, errorText(err)
+	if err := mountClasses(cfg, devices); err != nil {
+		return err
 	}
 	return pivot(cfg.Root)
 }
@@ -190,25 +195,52 @@ func protectSysctl(sysctl string) error {
 	return nil
 }
 
+// mountClasses puts what OCI's hardware shows in /sys/class over the machine's.
+func mountClasses(cfg Config, nvmeDevices int) error {
+	class := filepath.Join(cfg.Root, "sys/class")
+	tag := filepath.Join(class, "dmi/id/chassis_asset_tag")
+	_, err := os.Stat(tag)
+	hasDMI := err == nil
+	var own []string
+	if !hasDMI {
+		own = append(own, "dmi")
+	}
+	if nvmeDevices > 0 {
+		own = append(own, "nvme")
+	}
+	if len(own) > 0 {
+		if err := replaceClasses(class, own); err != nil {
+			return err
+		}
+	}
+	if err := describeNVMe(filepath.Join(class, "nvme"), nvmeDevices); err != nil {
+		return err
+	}
+	return writeAssetTag(cfg, tag, hasDMI)
+}
+
 // chassisAssetTag is how cloud-init's Oracle data source knows that it runs on OCI.
 const chassisAssetTag = "OracleCloud.com\n"
 
-// mountDMI shows OCI's chassis asset tag, whether or not the machine has DMI itself.
-func mountDMI(cfg Config) error {
-	class := filepath.Join(cfg.Root, "sys/class")
-	tag := filepath.Join(class, "dmi/id/chassis_asset_tag")
-	if _, err := os.Stat(tag); errors.Is(err, fs.ErrNotExist) {
-		return replaceClass(class, tag)
+// writeAssetTag shows OCI's chassis asset tag, in the machine's DMI where that is there.
+func writeAssetTag(cfg Config, tag string, hasDMI bool) error {
+	file := tag
+	if hasDMI {
+		file = filepath.Join(filepath.Dir(cfg.Root), "chassis_asset_tag")
+	} else if err := os.MkdirAll(filepath.Dir(tag), 0o755); err != nil {
+		return fmt.Errorf("make /sys/class/dmi/id: %w", err)
 	}
-	file := filepath.Join(filepath.Dir(cfg.Root), "chassis_asset_tag")
 	if err := os.WriteFile(file, []byte(chassisAssetTag), 0o444); err != nil { // #nosec G306 -- as in sysfs
 		return fmt.Errorf("write the chassis asset tag: %w", err)
 	}
-	return bind(file, tag)
+	if hasDMI {
+		return bind(file, tag)
+	}
+	return nil
 }
 
-// replaceClass puts a directory over /sys/class that has every class of the kernel and dmi.
-func replaceClass(class, tag string) error {
+// replaceClasses puts a directory over /sys/class that has every class of the kernel but those of the host's own.
+func replaceClasses(class string, own []string) error {
 	entries, err := os.ReadDir(class)
 	if err != nil {
 		return fmt.Errorf("read /sys/class: %w", err)
@@ -222,7 +254,7 @@ func replaceClass(class, tag string) error {
 		return fmt.Errorf("mount a tmpfs at /sys/class: %w", err)
 	}
 	for _, entry := range entries {
-		if !entry.IsDir() || entry.Name() == "dmi" {
+		if !entry.IsDir() || slices.Contains(own, entry.Name()) {
 			continue
 		}
 		if err := os.Mkdir(filepath.Join(class, entry.Name()), 0o755); err != nil {
@@ -232,12 +264,6 @@ func replaceClass(class, tag string) error {
 		if err := bind(source, filepath.Join(class, entry.Name())); err != nil {
 			return err
 		}
-	}
-	if err := os.MkdirAll(filepath.Dir(tag), 0o755); err != nil {
-		return fmt.Errorf("make /sys/class/dmi/id: %w", err)
-	}
-	if err := os.WriteFile(tag, []byte(chassisAssetTag), 0o444); err != nil { // #nosec G306 -- as in sysfs
-		return fmt.Errorf("write the chassis asset tag: %w", err)
 	}
 	return nil
 }
