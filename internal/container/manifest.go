@@ -78,7 +78,10 @@ func (m *Manifest) Write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("encode the manifest: %w", err)
 	}
-	return writeFile(filepath.Join(dir, ManifestName), append(text, '\n'), 0o644)
+	if err := os.WriteFile(filepath.Join(dir, ManifestName), append(text, '\n'), 0o644); err != nil { // #nosec G306 -- a mirror is public
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	return nil
 }
 
 // find gives the component's file for a platform. Without a version it is the only one that the mirror has.

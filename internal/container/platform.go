@@ -14,13 +14,14 @@ import (
 
 // Folders that the set-up uses.
 const (
-	binDir      = "/usr/local/bin"
-	sbinDir     = "/usr/local/sbin"
-	cniDir      = "/opt/cni/bin"
-	unitDir     = "/etc/systemd/system"
-	stateDir    = "/var/lib/ocihpc"
-	cdiSpec     = "/etc/cdi/nvidia.yaml"
-	containerdD = "/etc/containerd"
+	binDir        = "/usr/local/bin"
+	sbinDir       = "/usr/local/sbin"
+	cniDir        = "/opt/cni/bin"
+	unitDir       = "/etc/systemd/system"
+	stateDir      = "/var/lib/ocihpc"
+	downloadDir   = stateDir + "/downloads"
+	cdiSpec       = "/etc/cdi/nvidia.yaml"
+	containerdDir = "/etc/containerd"
 )
 
 // Platform is what the plan has to know of the node.

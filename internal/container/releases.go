@@ -30,15 +30,23 @@ type release struct {
 	file    string
 	// sums is the vendor's own file of SHA-256 digests beside it: used for a version that the table below lacks.
 	sums string
-	// files says which members of the archive go where; a component without any is one program.
-	files []placement
+	// layout says which programs of the archive go where; nil is a bare program.
+	layout *layout
 }
 
-// placement puts the members of a folder of an archive into a folder of the node. Without names it takes all
-// programs of that folder.
-type placement struct {
-	from, to string
-	names    []string
+// layout puts the programs of a folder of an archive into a folder of the node.
+type layout struct {
+	to    string
+	strip int      // folders above the programs in the archive
+	names []string // empty is all
+}
+
+// takes says whether an archive's entry, without the folders above, is a program that is wanted.
+func (l layout) takes(name string) bool {
+	if strings.Contains(name, "/") || name == "LICENSE" || strings.HasSuffix(name, ".md") {
+		return false
+	}
+	return l.names == nil || slices.Contains(l.names, name)
 }
 
 const github = "https://github.com/"
@@ -51,7 +59,7 @@ var releases = map[string]release{
 		dir:     github + "containerd/containerd/releases/download/v{version}/",
 		file:    "containerd-{version}-linux-{arch}.tar.gz",
 		sums:    "containerd-{version}-linux-{arch}.tar.gz.sha256sum",
-		files:   []placement{{from: "bin", to: binDir}},
+		layout:  &layout{to: binDir, strip: 1},
 	},
 	compRunc: {
 		version: "1.3.6",
@@ -64,21 +72,21 @@ var releases = map[string]release{
 		dir:     github + "containernetworking/plugins/releases/download/v{version}/",
 		file:    "cni-plugins-linux-{arch}-v{version}.tgz",
 		sums:    "cni-plugins-linux-{arch}-v{version}.tgz.sha256",
-		files:   []placement{{from: ".", to: cniDir}},
+		layout:  &layout{to: cniDir},
 	},
 	compNerdctl: {
 		version: "2.2.2",
 		dir:     github + "containerd/nerdctl/releases/download/v{version}/",
 		file:    "nerdctl-{version}-linux-{arch}.tar.gz",
 		sums:    "SHA256SUMS",
-		files:   []placement{{from: ".", to: binDir}},
+		layout:  &layout{to: binDir},
 	},
 	compRootlessKit: {
 		version: "2.3.6",
 		dir:     github + "rootless-containers/rootlesskit/releases/download/v{version}/",
 		file:    "rootlesskit-{machine}.tar.gz",
 		sums:    "SHA256SUMS",
-		files:   []placement{{from: ".", to: binDir}},
+		layout:  &layout{to: binDir},
 	},
 	// bypass4netns has no archive of its own: nerdctl's full one is the vendor's only build (0.4.2 in nerdctl
 	// 2.2), so that its version here is nerdctl's.
@@ -87,7 +95,7 @@ var releases = map[string]release{
 		dir:     github + "containerd/nerdctl/releases/download/v{version}/",
 		file:    "nerdctl-full-{version}-linux-{arch}.tar.gz",
 		sums:    "SHA256SUMS",
-		files:   []placement{{from: "bin", to: binDir, names: []string{"bypass4netns", "bypass4netnsd"}}},
+		layout:  &layout{to: binDir, strip: 1, names: []string{"bypass4netns", "bypass4netnsd"}},
 	},
 	// The archive holds packages of the distribution's kind.
 	compToolkit: {

@@ -18,7 +18,6 @@ var (
 	packagePattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~:=-]{0,254}$`)
 	unitPattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9@:._\\-]{0,254}$`)
 	digestPattern    = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	versionPattern   = regexp.MustCompile(`^[0-9][0-9A-Za-z.+~_-]{0,63}$`)
 	referencePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]{0,999}$`)
 )
 
@@ -160,8 +159,8 @@ func (v *problems) containerRuntime(r ContainerRuntime) {
 		v.add(field+"rootless_user %q is not a plain user", r.RootlessUser)
 	}
 	for _, component := range slices.Sorted(maps.Keys(r.Versions)) {
-		if !wordPattern.MatchString(component) || !versionPattern.MatchString(r.Versions[component]) {
-			v.add(field+"versions: %s = %q is not a component with a version such as 2.2.0", component, r.Versions[component])
+		if err := CheckVersion(r.Engine, component, r.Versions[component]); err != nil {
+			v.add(field+"versions: %w", err)
 		}
 	}
 	switch {

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// client is the engine's command line.
+type client struct {
+	program string   // nerdctl, ctr, docker or podman
+	who     *account // the rootless engine's user; nil is root
+	auth    string   // registry credentials as in ~/.docker/config.json; empty is none
+}
+
+// String tells the client for people.
+func (c client) String() string {
+	if c.who == nil {
+		return c.program
+	}
+	return c.program + " of " + c.who.name
+}
+
+// environment is what rootless Docker needs to find its own daemon.
+func (c client) environment() []string {
+	if c.program == "docker" && c.who != nil {
+		return []string{"DOCKER_HOST=unix://" + c.who.runtimeDir() + "/docker.sock"}
+	}
+	return nil
+}
+
+func (c client) answer(ctx context.Context, args ...string) (string, error) {
+	return answerAs(ctx, c.who, c.environment(), append([]string{c.program}, args...)...)
+}
+
+// pull gets an image from its registry.
+func (c client) pull(ctx context.Context, image string, output io.Writer) error {
+	env, done, err := c.credentials()
+	if err != nil {
+		return err
+	}
+	defer done()
+	argv := []string{c.program, "pull", "--quiet", image}
+	if c.program == "ctr" {
+		argv = []string{c.program, "images", "pull", "--hosts-dir", containerdDir + "/certs.d", longReference(image)}
+	}
+	if err := runAs(ctx, output, c.who, append(env, c.environment()...), argv...); err != nil {
+		return fmt.Errorf("pull %s: %w", image, err)
+	}
+	return nil
+}
+
+// credentials gives the engine the registry credentials in a file of its user for as long as it runs: never on a
+// command line.
+func (c client) credentials() (env []string, done func(), err error) {
+	done = func() {}
+	if c.auth == "" {
+		return nil, done, nil
+	}
+	if c.program == "ctr" {
+		return nil, done, errors.New("ctr has no way to keep registry credentials off its command line: have nerdctl installed, too")
+	}
+	content, err := os.ReadFile(c.auth)
+	if err != nil {
+		return nil, done, fmt.Errorf("read the registry credentials: %w", err)
+	}
+	dir, err := os.MkdirTemp("/run", "ocihpc-registry-") // memory: it does not outlive the node
+	if err != nil {
+		return nil, done, fmt.Errorf("keep the registry credentials: %w", err)
+	}
+	done = func() { _ = os.RemoveAll(dir) }
+	file := filepath.Join(dir, "config.json")
+	err = os.WriteFile(file, content, 0o600)
+	if c.who != nil {
+		err = errors.Join(err, os.Chown(file, c.who.uid, c.who.gid), os.Chown(dir, c.who.uid, c.who.gid))
+	}
+	if err != nil {
+		done()
+		return nil, func() {}, fmt.Errorf("keep the registry credentials: %w", err)
+	}
+	return []string{"DOCKER_CONFIG=" + dir, "REGISTRY_AUTH_FILE=" + file}, done, nil
+}
+
+// digest of an image that the engine has, as name@sha256:…; empty when it has not got it.
+func (c client) digest(ctx context.Context, image string) (string, error) {
+	if c.program == "ctr" {
+		return c.digestOfContainerd(ctx, image)
+	}
+	known, err := c.answer(ctx, "images", "--quiet", "--no-trunc", image)
+	if err != nil || known == "" {
+		return "", err
+	}
+	digests, err := c.answer(ctx, "image", "inspect", "--format", "{{range .RepoDigests}}{{.}} {{end}}", image)
+	if err != nil {
+		return "", err
+	}
+	for found := range strings.FieldsSeq(digests) {
+		return found, nil
+	}
+	return "", fmt.Errorf("%s has %s without a digest", c, image)
+}
+
+func (c client) digestOfContainerd(ctx context.Context, image string) (string, error) {
+	name := longReference(image)
+	table, err := c.answer(ctx, "images", "list", "name=="+name)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(table) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == name {
+			return withoutTag(name) + "@" + fields[2], nil
+		}
+	}
+	return "", nil
+}
+
+// gpus runs nvidia-smi -L in a container and gives the GPUs that it saw there, by their lines.
+func (c client) gpus(ctx context.Context, image string) ([]string, error) {
+	var args []string
+	switch c.program {
+	case "ctr":
+		args = []string{"run", "--rm", "--device", "nvidia.com/gpu=all", longReference(image), "ocihpc-proof"}
+	case "nerdctl":
+		args = []string{"run", "--rm", "--pull=never", "--network=none", "--gpus=all", image}
+	default: // Docker learned CDI before its --gpus did, and Podman never needed that
+		args = []string{"run", "--rm", "--pull=never", "--network=none", "--device=nvidia.com/gpu=all", image}
+	}
+	text, err := c.answer(ctx, append(args, "nvidia-smi", "-L")...)
+	if err != nil {
+		return nil, err
+	}
+	var gpus []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "GPU ") {
+			gpus = append(gpus, line)
+		}
+	}
+	return gpus, nil
+}
+
+// running counts the containers that run.
+func (c client) running(ctx context.Context) (int, error) {
+	args := []string{"ps", "--quiet"}
+	if c.program == "ctr" {
+		args = []string{"tasks", "list", "--quiet"}
+	}
+	text, err := c.answer(ctx, args...)
+	return len(strings.Fields(text)), err
+}
+
+// longReference is a reference as containerd keeps it: with its registry, and with a tag or a digest.
+func longReference(image string) string {
+	registry, rest, slash := strings.Cut(image, "/")
+	switch {
+	case !slash:
+		image = "docker.io/library/" + image
+	case !strings.ContainsAny(registry, ".:") && registry != "localhost":
+		image = "docker.io/" + registry + "/" + rest
+	}
+	if withoutTag(image) == image {
+		image += ":latest"
+	}
+	return image
+}
+
+// withoutTag cuts a tag and a digest off a reference.
+func withoutTag(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if colon := strings.LastIndexByte(image, ':'); colon > strings.LastIndexByte(image, '/') {
+		image = image[:colon]
+	}
+	return image
+}

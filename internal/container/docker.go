@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package container
+
+import (
+	"fmt"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/setup"
+)
+
+// docker plans Docker: from Docker's own repository, or, with a mirror, from the repositories that the node has.
+func (p *plan) docker() {
+	p.repository(dockerRepository(p.platform))
+	p.add(p.packageStep(dockerPackages{platform: p.platform, version: p.want.Versions[compDocker], rootless: p.user != nil}))
+	wanted := map[string]any{"features": map[string]any{"cdi": true}}
+	if p.want.DataRoot != "" {
+		wanted["data-root"] = p.storage(nil)
+	}
+	const daemon = "/etc/docker/daemon.json"
+	p.add(p.fileStep(jsonFile{id: "docker-config", path: daemon, set: wanted, unlessSet: map[string]any{"live-restore": true}}, daemon),
+		p.file("docker-limits", "Let Docker's containers lock memory, as RDMA needs it", unitDir+"/docker.service.d/90-ocihpc.conf", "# Written by ocihpc-runner.\n[Service]\nLimitMEMLOCK=infinity\n"),
+		p.service("docker.service", nil, daemon))
+	if p.user != nil {
+		p.rootlessDocker()
+	}
+}
+
+// rootlessDocker plans Docker of a user.
+func (p *plan) rootlessDocker() {
+	p.rootlessUser()
+	if here.restrictsUserNamespaces() {
+		p.appArmor("rootlesskit", "/usr/bin/rootlesskit")
+	}
+	wanted := map[string]any{"features": map[string]any{"cdi": true}, "cdi-spec-dirs": []any{"/etc/cdi", "/var/run/cdi"}}
+	if p.want.DataRoot != "" {
+		wanted["data-root"] = p.storage(p.user)
+	}
+	const daemon, unit = "/etc/docker/daemon-rootless.json", "/etc/systemd/user/docker.service"
+	p.add(p.fileStep(jsonFile{id: "rootless-docker-config", path: daemon, set: wanted}, daemon),
+		setup.Link{Ident: setup.Ident{ID: "rootless-docker-program"}, Path: binDir + "/dockerd-rootless.sh", Target: p.rootlessProgram()},
+		p.file("rootless-docker-unit", "", unit, rootlessUnit("Docker of a user", "", "", binDir+"/dockerd-rootless.sh --config-file="+daemon)),
+		p.service("docker.service", p.user, unit, daemon))
+}
+
+// rootlessProgram is where the packages have the program that starts rootless Docker.
+func (p *plan) rootlessProgram() string {
+	const debian = "/usr/share/docker.io/contrib/dockerd-rootless.sh"
+	if p.want.Mirror != "" && p.platform.Packages == "deb" {
+		return debian
+	}
+	return "/usr/bin/dockerd-rootless.sh"
+}
+
+// repository adds a vendor's repository of packages, unless a mirror stands for all that is outside.
+func (p *plan) repository(r repository) {
+	if p.want.Mirror != "" {
+		return
+	}
+	if p.platform.Packages == "rpm" {
+		p.add(p.file(r.name+"-repository", "", "/etc/yum.repos.d/"+r.name+".repo", r.text))
+		return
+	}
+	key := "/etc/apt/keyrings/" + r.name + ".asc"
+	p.add(p.fileStep(vendorKey{name: r.name, address: r.key, sha256: r.keySHA256, path: key}, key),
+		p.file(r.name+"-repository", "", "/etc/apt/sources.list.d/"+r.name+".list", fmt.Sprintf(r.text, key)))
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package container
+
+import (
+	"fmt"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/setup"
+)
+
+// podman plans the distribution's own Podman, which reads CDI specifications by itself and has no daemon.
+func (p *plan) podman() {
+	name := "podman"
+	if version := p.want.Versions[compPodman]; version != "" {
+		name = map[string]string{"deb": "podman=", "rpm": "podman-"}[p.platform.Packages] + version
+	}
+	p.add(p.packageStep(setup.Packages{Ident: setup.Ident{ID: "install-podman", Label: "Install Podman"}, Names: p.podmanPackages(name)}))
+	if p.want.DataRoot != "" {
+		p.add(setup.Directory{Ident: setup.Ident{ID: "data-root"}, Place: setup.Place{Path: p.want.DataRoot, Mode: 0o755}},
+			p.file("podman-storage", "", "/etc/containers/storage.conf", podmanStorage(p.storage(nil), p.want.DataRoot)))
+	}
+	if p.user != nil {
+		p.rootlessUser()
+	}
+}
+
+// podmanPackages adds what Debian's Podman needs and only recommends.
+func (p *plan) podmanPackages(name string) []string {
+	if p.platform.Packages == "rpm" {
+		return []string{name}
+	}
+	return []string{name, "crun", "fuse-overlayfs"}
+}
+
+// podmanStorage has both root's and the users' images on the same disk. storage.conf(5) expands $USER.
+func podmanStorage(root, dataRoot string) string {
+	return fmt.Sprintf(`# Written by ocihpc-runner.
+[storage]
+driver = "overlay"
+runroot = "/run/containers/storage"
+graphroot = %q
+rootless_storage_path = "%s/$USER/containers/storage"
+`, root, dataRoot)
+}
