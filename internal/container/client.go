@@ -76,7 +76,7 @@ func (c client) credentials() (env []string, done func(), err error) {
 	}
 	done = func() { _ = os.RemoveAll(dir) }
 	file := filepath.Join(dir, "config.json")
-	err = os.WriteFile(file, content, 0o600)
+	err = os.WriteFile(file, content, 0o600) // #nosec G703 -- in a folder that was just made
 	if c.who != nil {
 		err = errors.Join(err, os.Chown(file, c.who.uid, c.who.gid), os.Chown(dir, c.who.uid, c.who.gid))
 	}

@@ -90,6 +90,13 @@ func installed(name string) bool { return pathOf(name) != "" }
 
 // pathOf finds a program; empty when it is not there.
 func pathOf(name string) string {
+	if filepath.IsAbs(name) {
+		found, err := exec.LookPath(name)
+		if err != nil {
+			return ""
+		}
+		return found
+	}
 	for _, dir := range programDirs {
 		if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			return found

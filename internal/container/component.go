@@ -21,8 +21,10 @@ import (
 
 // component is a step: the programs of a component, from its archive.
 type component struct {
-	archive archive
-	record  *Record
+	archive   archive
+	record    *Record
+	layout    *layout // nil is a bare program
+	downloads string  // where archives are for as long as they are unpacked
 }
 
 // Name tells the step.
@@ -65,11 +67,11 @@ func (c component) Check(context.Context) (setup.State, error) {
 // Apply downloads the archive, verifies it and puts its programs in place of those that are there: what runs from
 // the old ones goes on.
 func (c component) Apply(ctx context.Context, output io.Writer) error {
-	layout := releases[c.archive.component].layout
+	layout := c.layout
 	if layout == nil {
 		return c.applyProgram(ctx, output)
 	}
-	file, sum, err := c.archive.download(ctx, filepath.Join(downloadDir, filepath.Base(c.archive.address)), 0o600, output)
+	file, sum, err := c.archive.download(ctx, filepath.Join(c.downloads, filepath.Base(c.archive.address)), 0o600, output)
 	if err != nil {
 		return err
 	}

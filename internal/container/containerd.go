@@ -24,17 +24,13 @@ func (p *plan) containerd() error {
 			components = append(components, compBypass4netns)
 		}
 	}
-	if p.platform.Packages == "rpm" {
-		p.add(p.packages("install-packages", "iptables", "tar"))
-	} else {
-		p.add(p.packages("install-packages", "iptables"))
-	}
+	p.add(p.packages("install-packages", "iptables")) // the CNI plugins call it
 	for _, name := range components {
 		a, err := p.source.of(name, p.version(name))
 		if err != nil {
 			return err
 		}
-		p.add(component{a, p.record})
+		p.add(component{a, p.record, releases[name].layout, downloadDir})
 	}
 	unit, config := unitDir+"/containerd.service", containerdDir+"/config.toml"
 	p.add(p.file("containerd-config", "", config, containerdConfig(p.storage(nil))),

@@ -100,7 +100,7 @@ func (r *Record) drop(p Placed) error {
 }
 
 func (r *Record) save() error {
-	if err := os.MkdirAll(filepath.Dir(r.path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(r.path), 0o755); err != nil { // #nosec G301 -- it holds no secret
 		return fmt.Errorf("note what was set up: %w", err)
 	}
 	text, err := json.MarshalIndent(r, "", "  ")

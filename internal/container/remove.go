@@ -109,6 +109,7 @@ func (r removeOne) Apply(ctx context.Context, output io.Writer) error {
 		}
 	case KindFile:
 		err = r.putBack()
+	case KindPackage: // removePackages has them
 	case KindLinger:
 		err = run(ctx, output, "loginctl", "disable-linger", r.placed.Name)
 	}

@@ -32,7 +32,7 @@ func (p *plan) rootlessUser() {
 			fmt.Sprintf("# Written by ocihpc-runner: RDMA registers the memory that it uses.\n%s - memlock unlimited\n", p.user.name)),
 		p.file("rootless-user-manager", "Let the services of "+p.user.name+" lock memory and limit containers", limits, userManagerLimits),
 		linger{p.user, p.record},
-		managerLimits{p.user})
+		managerLimits{p.user}, delegated{p.user})
 	if p.want.DataRoot != "" {
 		p.add(setup.Directory{Ident: setup.Ident{ID: "data-root"}, Place: setup.Place{Path: p.want.DataRoot, Mode: 0o755}},
 			setup.Directory{Ident: setup.Ident{ID: "rootless-data-root"}, Place: setup.Place{Path: p.want.DataRoot + "/" + p.user.name, Mode: 0o700, Owner: p.user.name}})
@@ -151,6 +151,35 @@ func memlockOf(limits string) string {
 		}
 	}
 	return "unknown"
+}
+
+// delegated is a step: the user's systemd may limit containers.
+type delegated struct{ user *account }
+
+const cgroupRoot = "/sys/fs/cgroup"
+
+// Name tells the step.
+func (delegated) Name() string { return "rootless-cgroups" }
+
+// Title says what the step does.
+func (d delegated) Title() string {
+	return "Have limits of CPU and memory delegated to the containers of " + d.user.name
+}
+
+// Check looks at the user's control group.
+func (d delegated) Check(context.Context) (setup.State, error) {
+	if err := delegation(cgroupRoot, d.user.uid); err != nil {
+		return setup.State{Detail: err.Error()}, nil //nolint:nilerr // Apply puts it right, or tells it
+	}
+	return setup.State{Done: true}, nil
+}
+
+// Apply has systemd read its settings again, which is enough unless it is old.
+func (d delegated) Apply(ctx context.Context, output io.Writer) error {
+	if err := run(ctx, output, "systemctl", "daemon-reload"); err != nil {
+		return err
+	}
+	return delegation(cgroupRoot, d.user.uid)
 }
 
 // delegation looks whether rootless containers can be given limits of CPU and memory.

@@ -148,7 +148,7 @@ func (cdi) Check(ctx context.Context) (setup.State, error) {
 
 // Apply has the unit write it.
 func (c cdi) Apply(ctx context.Context, output io.Writer) error {
-	if err := os.MkdirAll(filepath.Dir(cdiSpec), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(cdiSpec), 0o755); err != nil { // #nosec G301 -- all users read it
 		return fmt.Errorf("make the folder of CDI specifications: %w", err)
 	}
 	if err := run(ctx, output, "systemctl", "restart", cdiUnit); err != nil {
