@@ -95,6 +95,36 @@ need_terraform() {
 	need_tool terraform "github.com/hashicorp/terraform@v$TERRAFORM_VERSION"
 }
 
+# need_engines makes an apt repository of the container engines with all that this machine lacks of them.
+need_engines() {
+	local pool=$tools/engines
+	local want="$APT_ENGINES / $APT_ENGINES_HIDDEN"
+	[[ $(cat "$pool/complete" 2>/dev/null) == "$want" ]] && return 0
+	say "downloading container engines"
+	rm -rf "$pool"
+	mkdir -p "$pool/partial"
+	# What apt would download if none of them were installed.
+	awk -v RS= -v ORS='\n\n' -v names="$APT_ENGINES_HIDDEN" \
+		'BEGIN { split(names, n, " "); for (i in n) hidden[n[i]] } !($2 in hidden)' /var/lib/dpkg/status >"$pool/status"
+	local -a apt=(apt-get -qq -y --no-install-recommends --download-only -o "Dir::State::status=$pool/status"
+		-o "Dir::Cache::archives=$pool" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o Debug::NoLocking=1 -o APT::Sandbox::User=)
+	# shellcheck disable=SC2086 # a list of packages
+	"${apt[@]}" install $APT_ENGINES >/dev/null 2>&1 || {
+		local sudo=()
+		((EUID == 0)) || sudo=(sudo)
+		"${sudo[@]}" apt-get update -qq
+		"${apt[@]}" install $APT_ENGINES >/dev/null
+	}
+	(
+		cd "$pool"
+		for deb in *.deb; do
+			dpkg-deb --field "$deb"
+			printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "$deb" "$(stat -c %s "$deb")" "$(sha256sum "$deb" | cut -d ' ' -f 1)"
+		done >Packages
+	)
+	printf '%s' "$want" >"$pool/complete"
+}
+
 for what in "$@"; do
 	case $what in
 	build)
@@ -110,6 +140,7 @@ for what in "$@"; do
 	test)
 		# shellcheck disable=SC2086 # a list of packages
 		need_packages $APT_TEST
+		need_engines
 		;;
 	lint) need_tool golangci-lint "$GOLANGCI_LINT" ;;
 	docs)

@@ -28,6 +28,7 @@ type controlRequest struct {
 	Scenario  *ocisim.Scenario `json:"scenario,omitempty"`
 	Advance   time.Duration    `json:"advance,omitempty"` // of the clock
 	Keep      bool             `json:"keep,omitempty"`    // the state of a lab that stops
+	Port      uint16           `json:"port,omitempty"`    // to listen at
 }
 
 // Operations on the control socket.
@@ -36,6 +37,7 @@ const (
 	operationExec     = "exec"
 	operationScenario = "scenario"
 	operationClock    = "clock"
+	operationListen   = "listen"
 	operationStop     = "stop"
 )
 
@@ -78,6 +80,8 @@ func (d *daemon) control(ctx context.Context, conn *net.UnixConn) error {
 		return json.NewEncoder(conn).Encode(d.setScenario(request.Scenario))
 	case operationClock:
 		return json.NewEncoder(conn).Encode(d.clock(request.Advance))
+	case operationListen:
+		return d.listen(ctx, conn, request.Port)
 	case operationStop:
 		d.keep.Store(request.Keep)
 		d.stop()

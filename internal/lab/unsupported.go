@@ -7,6 +7,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"time"
@@ -48,6 +49,9 @@ func (*Lab) Exec(context.Context, string, ...string) ([]byte, error) { return ni
 func (*Lab) ExecFiles(context.Context, string, []string, *os.File, *os.File, *os.File) (int, error) {
 	return 0, errSystem
 }
+
+// Listen fails with [ErrUnsupported] on this system.
+func (*Lab) Listen(context.Context, uint16) (net.Listener, error) { return nil, errSystem }
 
 // Suspend fails with [ErrUnsupported] on this system.
 func (*Lab) Suspend() error { return errSystem }

@@ -3,6 +3,7 @@
 package labhost
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -19,7 +20,7 @@ import (
 // mtu of OCI's networks, bytes.
 const mtu = 9000
 
-// linkLocal is where OCI's metadata and DNS services answer.
+// linkLocal is where OCI's metadata and DNS services answer, and what [Hosts.Listen] opens.
 var linkLocal = netip.MustParseAddr("169.254.169.254")
 
 // network is the router of all VCNs, as OCI's virtual network is: each host has a link to it and reaches
@@ -145,4 +146,15 @@ func addAddress(a netip.Addr) error {
 		return fmt.Errorf("give the network the address %s: %w", a, err)
 	}
 	return nil
+}
+
+// Listen opens a TCP port that every host reaches, beside the metadata service's and whatever the security
+// lists say; 0 is a free one.
+func (h *Hosts) Listen(ctx context.Context, port uint16) (*net.TCPListener, error) {
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", netip.AddrPortFrom(linkLocal, port).String())
+	if err != nil {
+		return nil, fmt.Errorf("open a port for hosts: %w", err)
+	}
+	return listener.(*net.TCPListener), nil
 }

@@ -46,6 +46,7 @@ func buildLayers(ctx context.Context, dir string, cfg Config) (layers, error) {
 	for _, step := range []func() error{
 		l.makeDirs, l.copyEtc, l.writeUsers,
 		func() error { return l.copyPackages(cfg.Without) },
+		func() error { return l.hide("/usr/sbin/policy-rc.d") }, // which keeps services off, in containers
 		l.writeTemplate,
 		func() error { return l.copyOwnedByRoot(cfg.UserNamespace) },
 		func() error { return l.buildGPUPrograms(ctx, cfg.NVIDIADevices) },
