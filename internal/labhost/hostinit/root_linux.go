@@ -315,5 +315,9 @@ func pivot(root string) error {
 	if err := unix.Chdir("/"); err != nil {
 		return fmt.Errorf("enter the host's root: %w", err)
 	}
+	// As systemd has it, and container engines expect it; the namespace is the host's own.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
+		return fmt.Errorf("share the host's mounts: %w", err)
+	}
 	return nil
 }
