@@ -42,12 +42,18 @@ func (s *scene) computeClusterIn(compartment, domain string) (id string) {
 
 // An import alone is enough for an empty plan, whatever was set.
 func TestAccGPUCluster_import(t *testing.T) {
+	tagged := ocisim.Scenario{
+		TagNamespaces: map[string][]string{"Costs": {"Project"}},
+		TagDefaults:   map[string]map[string]string{"Oracle-Tags": {"CreatedBy": "somebody"}},
+	}
 	for name, interconnect := range interconnects {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, ocisim.Scenario{}, interconnect, `freeform_tags = { team = "research" }`, `metadata = { role = "gpu" }`,
-				"boot_volume_size_in_gbs = 250", "boot_volume_vpus_per_gb = 20", `platform_config = { numa_nodes_per_socket = "NPS4" }`,
-				`agent_plugins = { "Compute RDMA GPU Monitoring" = true }`)
+			s := newScene(t, tagged)
 			t.Parallel()
+			s.want(interconnect, `freeform_tags = { team = "research" }`, `defined_tags = { "Costs.Project" = "llm" }`, `metadata = { role = "gpu" }`,
+				"boot_volume_size_in_gbs = 250", "boot_volume_vpus_per_gb = 20", `platform_config = { numa_nodes_per_socket = "NPS4" }`,
+				`agent_plugins = { "Compute RDMA GPU Monitoring" = true }`, fmt.Sprintf("nsg_ids = [%q]", s.securityGroup()),
+				fmt.Sprintf("capacity_reservation_id = %q", s.reserve(2)))
 			s.imports()
 			s.end()
 		})
@@ -266,6 +272,11 @@ func TestAccGPUCluster_callsOfRefresh(t *testing.T) {
 			s.Apply()
 			if forty := calls(); forty != one {
 				t.Errorf("a refresh of 1 node takes %d calls, of 40 nodes %d", one, forty)
+			}
+			s.want(interconnect, "size = 40", fmt.Sprintf("image_id = %q", acctest.OtherImageID))
+			s.Apply()
+			if stale := calls(); stale != one+2 { // One for the configuration, one that lists what the nodes were launched with.
+				t.Errorf("a refresh of 40 stale nodes takes %d calls, of up-to-date ones %d", stale, one)
 			}
 		})
 	}

@@ -139,6 +139,11 @@ func TestAccGPUCluster_changes(t *testing.T) {
 			s.want("size = 4", "preflight = true")
 			return s.plan()
 		},
+		"preflight_unanswered": func(s *scene) string {
+			s.happen(fault("CreateComputeCapacityReport", ocisim.EffectHang))
+			s.want("size = 4", "preflight = true")
+			return s.plan()
+		},
 		"unhealthy_without_tag_namespace": func(s *scene) string {
 			before := s.nodes()
 			s.want(fmt.Sprintf("replace_nodes = [%q]", before[0]), "report_unhealthy = true")

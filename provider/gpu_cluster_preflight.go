@@ -27,7 +27,7 @@ func (r *gpuClusterResource) preflight(ctx context.Context, plan, state *gpuClus
 	defer cancel()
 	var found []string
 	for _, finding := range clusters.Preflight(ctx, plan.toAPI(), more) {
-		found = append(found, "- "+finding.Text)
+		found = append(found, "- "+endings.Replace(finding.Text))
 	}
 	if len(found) > 0 {
 		diags.AddAttributeWarning(path.Root("preflight"), fmt.Sprintf("The nodes of %q may not all be launched", nameOf(plan)),

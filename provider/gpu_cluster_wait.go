@@ -34,6 +34,9 @@ func logProgress(ctx context.Context) func(oci.Progress) {
 		if p.Stale > 0 {
 			fields["replaced"], fields["still_to_replace"] = p.Replaced, p.Stale
 		}
+		if deadline, limited := ctx.Deadline(); limited {
+			fields["time_left"] = time.Until(deadline).Round(time.Minute).String()
+		}
 		for _, w := range p.Working {
 			fields["work_request_"+w.Operation] = fmt.Sprintf("%.0f %% (%s)", w.PercentComplete, w.ID)
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 
@@ -146,4 +147,40 @@ func TestReasonInTheLogOfAnUnfinishedWorkRequest(t *testing.T) {
 	}
 	_, err = operation.Wait(t.Context(), nil)
 	expectFailure(t, err, oci.Capacity, "log: Out of host capacity.")
+}
+
+// That an earlier operation lacked hosts says nothing about one that follows.
+func TestFormerShortageIsNoReasonToStop(t *testing.T) {
+	t.Parallel()
+	var gate acctest.Gate
+	region := acctest.StartRegion(t, func(c *ocisim.Config) {
+		c.Hosts, c.Scenario = &gate, one(ocisim.Scenario{Shortage: ocisim.ShortageRunsShort})
+	})
+	s := clusters(t, region, nil)
+	s.Grace = 100 * time.Millisecond
+	want := spec(1)
+	want.Interconnect = oci.NoInterconnect
+	c := create(t, s, want)
+	want.Size = 2
+	grow := func() *oci.Operation {
+		operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return operation
+	}
+	_, err := grow().Wait(t.Context(), nil)
+	expectFailure(t, err, oci.Capacity, "has 1 of 2 nodes")
+
+	region.SetCapacity(acctest.Shape, 2)
+	gate.Close()
+	before := region.Stats().Operations["ListWorkRequests"]
+	go func() {
+		// So many looks at the unchanged cluster take longer than the grace.
+		for region.Stats().Operations["ListWorkRequests"] < before+40 {
+			time.Sleep(time.Millisecond)
+		}
+		gate.Open()
+	}()
+	expectNodes(t, s, wait(t, grow()), 2)
 }

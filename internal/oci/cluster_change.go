@@ -39,7 +39,7 @@ func (s *Clusters) Create(ctx context.Context, spec Spec) (*Operation, Cluster, 
 	ctx, cancel := s.Afterwards(ctx)
 	defer cancel()
 	if left := s.deleteConfiguration(ctx, configurationID); left != nil {
-		return nil, Cluster{ConfigurationID: configurationID, Spec: spec}, errors.Join(err, left)
+		return nil, Cluster{ConfigurationID: configurationID, Spec: spec}, fmt.Errorf("%w\n\nIts instance configuration is left: %w", err, left)
 	}
 	return nil, Cluster{}, err
 }

@@ -98,9 +98,6 @@ func kindOfAnswer(status int, code, message string) Kind {
 // kindOfText recognises lack of hosts and limits, which OCI reports as a 500, as a 400, in the errors of
 // a work request, and in its log: the text is all that these have in common.
 func kindOfText(code, message string) Kind {
-	if code == "LimitExceeded" || code == "QuotaExceeded" {
-		return Limit
-	}
 	text := strings.ToLower(code + " " + message)
 	for _, mark := range []string{"out of host capacity", "insufficient capacity", "outofcapacity", "out_of_host_capacity"} {
 		if strings.Contains(text, mark) {
@@ -171,9 +168,31 @@ func Explain(err error) Problem {
 	if errors.As(err, &rich) {
 		p.Operation = rich.GetOperationName()
 	}
-	// The SDK's own text is ten lines long and says all of this again.
-	p.What = strings.Replace(p.What, service.(error).Error(), "OCI refused the request", 1)
+	// The SDK's own texts are ten lines long each. The first says again what is above.
+	for n, one := range serviceErrors(err) {
+		brief := "OCI refused the request"
+		if n > 0 {
+			brief = fmt.Sprintf("OCI answered %d %s: %s (request ID %s)", one.GetHTTPStatusCode(), one.GetCode(), one.GetMessage(), one.GetOpcRequestID())
+		}
+		p.What = strings.Replace(p.What, one.(error).Error(), brief, 1)
+	}
 	return p
+}
+
+// serviceErrors gives all of OCI's answers that an error is made of, in the order of [errors.As].
+func serviceErrors(err error) []common.ServiceError {
+	var all []common.ServiceError
+	switch e := err.(type) { //nolint:errorlint // It is unwrapped here.
+	case common.ServiceError:
+		return []common.ServiceError{e}
+	case interface{ Unwrap() error }:
+		return serviceErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			all = append(all, serviceErrors(part)...)
+		}
+	}
+	return all
 }
 
 // String gives the whole problem in a few lines.
@@ -202,13 +221,13 @@ var advice = map[Kind]string{
 		"or later; a capacity reservation or Oracle's support can hold hosts for you. Repeating at once does not help.",
 	Limit: "A service limit or a compartment quota is reached. Compare Governance > Limits, Quotas and Usage in the console with what the cluster needs, " +
 		"and ask for an increase or free what is no longer used.",
-	Conflict:        "Something else uses or changes the resource. Wait until it is done, then apply again.",
-	Throttled:       "OCI is receiving too many requests from this user. Wait a minute, or lower the parallelism, then apply again.",
+	Conflict:        "Something else uses or changes the resource. Wait until it is done, then try again.",
+	Throttled:       "OCI is receiving too many requests from this user. Wait a minute, or lower the parallelism, then try again.",
 	Unauthenticated: "OCI does not accept the credentials. Check tenancy_ocid, user_ocid, fingerprint, the private key and region, that a session has not expired, and that this machine's clock is right.",
 	Forbidden:       "The credentials are right, but the operation is not allowed to them. Ask the tenancy's administrator.",
 	Invalid:         "Correct the named value, then apply again.",
 	Unavailable:     "The service itself failed, several times. Try again later, and give Oracle's support the request ID if it persists.",
-	Unreachable:     "OCI could not be reached. Check the region, this machine's network and its proxy settings, then apply again.",
-	Interrupted:     "Apply again to continue.",
-	TimedOut:        "Apply again to continue, with a longer time in the timeouts attribute if this was simply slow.",
+	Unreachable:     "OCI could not be reached. Check the region, this machine's network and its proxy settings, then try again.",
+	Interrupted:     "Run the same command again to continue.",
+	TimedOut:        "Run the same command again to continue, with a longer time in the timeouts attribute if this was simply slow.",
 }
