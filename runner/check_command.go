@@ -3,6 +3,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,16 +14,24 @@ import (
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/node"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/report"
 )
 
 func newCheckCommand() *cobra.Command {
-	var r node.Request
+	r := node.Request{Health: true}
 	var request string
-	out := &output{form: "table"}
+	var list, listen bool
+	var addresses []string
+	out := &output{form: "table", junit: true}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Look at this node",
-		Long: `Show what this node has, and check it against what is expected. What is not asked for is not checked.
+		Long: `Show what this node has, and check its health: what would break or slow down work over all nodes. What depends on
+the job, such as the time zone, is only checked when it is asked for. Limits are those of the OCI shape, which is
+read from the instance metadata unless --shape names it; limits that are not sure never fail a node.
+
+A check passes, warns, fails, or cannot tell, with what to do about it. None needs root, but some need sudo without
+a password. --list shows all checks.
 
 Exit status:
   0   no check failed
@@ -29,10 +39,25 @@ Exit status:
   64  wrong usage`,
 		Example: `  ocihpc-runner check
   ocihpc-runner check --shape BM.GPU4.8 --mount /mnt/localdisk --firewall-off
-  ocihpc-runner check --cloud-init-wait 600 --collective all_reduce --mpi --output json`,
+  ocihpc-runner check --cloud-init-wait 600 --collective all_reduce --mpi --output json
+  ocihpc-runner check --skip gpu_xid --output junit
+  ocihpc-runner check --list`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if list {
+				return out.print(cmd.OutOrStdout(), job.CheckKinds, printKinds, noJUnit)
+			}
+			if listen {
+				ctx, stop := untilSignal(cmd.Context())
+				defer stop()
+				return node.ListenForNodes(ctx, cmd.OutOrStdout())
+			}
+			if len(addresses) > 0 {
+				tried := node.ConnectToNodes(cmd.Context(), addresses)
+				return out.print(cmd.OutOrStdout(), tried, func(w io.Writer) error { return printTried(w, tried) }, noJUnit)
+			}
 			if request != "" {
+				r = node.Request{}
 				if err := job.DecodeStrict([]byte(request), &r); err != nil {
 					return usageError{fmt.Errorf("--request: %w", err)}
 				}
@@ -42,7 +67,10 @@ Exit status:
 			}
 			found := node.Inspect(cmd.Context(), r)
 			table := func(w io.Writer) error { return printFound(w, found) }
-			if err := out.print(cmd.OutOrStdout(), found, table); err != nil {
+			junit := func(w io.Writer) error {
+				return report.JUnit(w, []job.NodeResult{{Name: found.Facts.Hostname, Facts: &found.Facts, Checks: found.Checks}}, nil)
+			}
+			if err := out.print(cmd.OutOrStdout(), found, table, junit); err != nil {
 				return fmt.Errorf("print what was found: %w", err)
 			}
 			for _, c := range found.Checks {
@@ -64,6 +92,10 @@ Exit status:
 	flags.StringVar(&r.NCCLTestsDir, "nccl-tests-dir", "", "`directory` of nccl-tests (default: the known places and PATH)")
 	flags.BoolVar(&r.MPI, "mpi", false, "expect Open MPI")
 	flags.StringVar(&r.Address, "address", "", "`address` by which other nodes reach this one; shows its network")
+	flags.StringSliceVar(&r.Checks.Skip, "skip", nil, "`checks` to leave out, such as gpu_xid,clock")
+	flags.BoolVar(&list, "list", false, "show all checks, what they mean, and what to do")
+	flags.BoolVar(&listen, "listen", false, "print a port, and take connections there until the program is ended")
+	flags.StringSliceVar(&addresses, "connect", nil, "try connections to `addresses` with ports, where other nodes listen")
 	flags.StringVar(&request, "request", "", "all of this as one `JSON` document, as a running job asks")
 	out.flag(cmd)
 	return cmd
@@ -102,6 +134,32 @@ func printFound(w io.Writer, found node.Report) error {
 		}
 	}
 	return table.Flush()
+}
+
+func printKinds(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, k := range job.CheckKinds {
+		_, _ = fmt.Fprintf(table, "%s\tlooks at %s\n", k.Name, k.Looks) // Flush tells
+		for _, row := range []struct{ label, text string }{{"warns when ", k.Warns}, {"fails when ", k.Fails}, {"→ ", k.Advice}} {
+			if row.text != "" {
+				_, _ = fmt.Fprintf(table, "\t%s%s\n", row.label, row.text)
+			}
+		}
+	}
+	return table.Flush()
+}
+
+func printTried(w io.Writer, tried []node.Connection) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, c := range tried {
+		_, _ = fmt.Fprintf(table, "%s\t%s\n", c.Address, cmp.Or(c.Error, "connected")) // Flush tells
+	}
+	return table.Flush()
+}
+
+// noJUnit is for what has no outcomes.
+func noJUnit(io.Writer) error {
+	return usageError{errors.New("--list and --connect are shown as table or json")}
 }
 
 // gpuList gives the models with their numbers, such as "8 × NVIDIA H200".

@@ -24,7 +24,7 @@ import (
 
 func newRunCommand() *cobra.Command {
 	var dir string
-	out := &output{form: "text"}
+	out := &output{form: "text", junit: true}
 	var connectTimeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "run JOB.json",
@@ -43,6 +43,7 @@ Exit status:
   64  wrong usage, or the job is invalid`,
 		Example: `  ocihpc-runner run job.json --dir ./job
   ocihpc-runner run job.json --output json | jq .outcome
+  ocihpc-runner run job.json --output junit > results.xml    # for CI
 
 A small job:
   {"version": 1, "ssh": {"user": "opc", "port": 22}, "timeout_seconds": 3600,
@@ -60,7 +61,8 @@ A small job:
 				return err
 			}
 			text := func(w io.Writer) error { return report.Table(w, result) }
-			if err := out.print(cmd.OutOrStdout(), result, text); err != nil {
+			junit := func(w io.Writer) error { return report.JUnit(w, result.Nodes, result.Runs) }
+			if err := out.print(cmd.OutOrStdout(), result, text, junit); err != nil {
 				return fmt.Errorf("print the result: %w", err)
 			}
 			if status := jobdir.StatusOf(result.Outcome); status != jobdir.StatusPass {

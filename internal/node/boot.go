@@ -14,8 +14,6 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
 
-const bootAdvice = "on the node: sudo less " + job.BootLogPath + "; a reboot runs the set-up again"
-
 // How much of a failed step's output a check shows: the last lines.
 const (
 	bootOutputLines = 10
@@ -30,24 +28,24 @@ func checkBoot(ctx context.Context, statusPath, logPath string) (c job.Check, ok
 		return job.Check{}, false
 	}
 	if err != nil {
-		return check(name, job.CannotTell, fmt.Sprintf("the status of the set-up could not be read: %v", err), bootAdvice), true
+		return check(name, job.CannotTell, fmt.Sprintf("the status of the set-up could not be read: %v", err), ""), true
 	}
 	steps, err := parseBoot(string(text))
 	if err != nil {
-		return check(name, job.CannotTell, fmt.Sprintf("%s: %v", statusPath, err), bootAdvice), true
+		return check(name, job.CannotTell, fmt.Sprintf("%s: %v", statusPath, err), ""), true
 	}
 	seconds := 0
 	var done []string
 	for _, s := range steps {
 		if s.Exit != 0 {
 			message := fmt.Sprintf("step %s failed with exit status %d after %d seconds: %s", s.Step, s.Exit, s.Seconds, s.Message)
-			return check(name, job.Fail, message+bootOutput(ctx, logPath, s.Step), bootAdvice), true
+			return check(name, job.Fail, message+bootOutput(ctx, logPath, s.Step), ""), true
 		}
 		seconds += s.Seconds
 		done = append(done, fmt.Sprintf("%s %d s", s.Step, s.Seconds))
 	}
 	if len(steps) == 0 || steps[len(steps)-1].Step != job.BootReady {
-		return check(name, job.Fail, "the set-up did not finish; done: "+strings.Join(done, ", "), bootAdvice), true
+		return check(name, job.Fail, "the set-up did not finish; done: "+strings.Join(done, ", "), ""), true
 	}
 	return check(name, job.Pass, fmt.Sprintf("%d steps in %d seconds: %s", len(steps), seconds, strings.Join(done, ", ")), ""), true
 }

@@ -4,7 +4,6 @@ package node
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,48 +14,63 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
 )
 
+// check puts a check together. Without advice of its own, a warning or failure has that of its kind.
 func check(name string, outcome job.Outcome, message, advice string) job.Check {
-	if outcome == job.Pass {
+	switch {
+	case outcome == job.Pass:
 		advice = ""
+	case advice == "" && outcome != job.CannotTell:
+		kind, _ := job.CheckKindOf(name)
+		advice = kind.Advice
 	}
 	return job.Check{Name: name, Outcome: outcome, Message: message, Advice: advice}
 }
 
-// judge holds the facts against what the request expects. What is not expected is not checked.
-func judge(ctx context.Context, r Request, facts job.Facts) []job.Check {
-	checks := []job.Check{}
-	if r.Checks.CloudInitWaitSeconds > 0 {
-		checks = append(checks, checkCloudInit(facts, r.Checks.CloudInitWaitSeconds))
-		if c, ok := checkBoot(ctx, job.BootStatusPath, job.BootLogPath); ok {
-			checks = append(checks, c)
+// judge holds what was found against what the request expects, in the order of job.CheckKinds. Without
+// r.Health, what is not expected is not checked.
+func judge(r Request, f findings) []job.Check {
+	var all []job.Check
+	add := func(when bool, checks ...job.Check) {
+		if when {
+			all = append(all, checks...)
 		}
 	}
-	if r.Shape != "" || r.GPUsPerNode > 0 {
-		checks = append(checks, checkGPUs(r, facts))
+	cloudInit := r.Checks.CloudInitWaitSeconds > 0 || r.Health
+	add(cloudInit, checkCloudInit(f.Facts, r.Checks.CloudInitWaitSeconds), f.boot)
+	add(r.Health, checkClock(f))
+	add(r.Checks.Timezone != "", checkTimezone(r.Checks.Timezone, f.Facts, "/usr/share/zoneinfo"))
+	add(len(r.Checks.Mounts) > 0, checkMounts(r.Checks.Mounts, f.Facts))
+	add(r.Health, checkSpace(f))
+	add(r.Checks.FirewallOff, f.firewall)
+	add(r.Health, checkMemlock(f))
+	add(r.Shape != "" || r.GPUsPerNode > 0 || r.Health && (len(f.GPUs) > 0 || f.nvidia.onBus > 0), checkGPUs(r, f.shape, f.Facts))
+	if r.Health {
+		all = append(append(all, checkDriver(f)), checkGPUHealth(f)...)
+		all = append(all, checkXIDs(f), checkNVLink(f), checkFabric(f), checkPeerMemory(f))
+		all = append(append(all, checkRDMA(f)...), checkAgent(f), checkTopology(f))
 	}
-	if r.Checks.Timezone != "" {
-		checks = append(checks, checkTimezone(r.Checks.Timezone, facts, "/usr/share/zoneinfo"))
+	add(r.MPI, checkOpenMPI(f.Facts))
+	add(r.Collective != "", checkNCCLTests(f.Facts))
+	return inOrder(all, r.Checks.Skip)
+}
+
+// inOrder leaves out what does not apply (it has no name) and what is skipped, and sorts as job.CheckKinds does.
+func inOrder(all []job.Check, skip []string) []job.Check {
+	kept := []job.Check{}
+	for _, kind := range job.CheckKinds {
+		for _, c := range all {
+			if c.Name == kind.Name && !slices.Contains(skip, c.Name) {
+				kept = append(kept, c)
+			}
+		}
 	}
-	if len(r.Checks.Mounts) > 0 {
-		checks = append(checks, checkMounts(r.Checks.Mounts, facts))
-	}
-	if r.Checks.FirewallOff {
-		checks = append(checks, checkFirewall(ctx))
-	}
-	if r.MPI {
-		checks = append(checks, checkOpenMPI(facts))
-	}
-	if r.Collective != "" {
-		checks = append(checks, checkNCCLTests(facts))
-	}
-	return checks
+	return kept
 }
 
 func checkCloudInit(facts job.Facts, waited int) job.Check {
 	const name = "cloud_init"
-	const advice = "on the node: cloud-init status --long; sudo cat /var/log/cloud-init-output.log"
 	if reason, unknown := facts.Unknown["cloud_init"]; unknown {
-		return check(name, job.CannotTell, "cloud-init's status could not be read: "+reason, advice)
+		return check(name, job.CannotTell, "cloud-init's status could not be read: "+reason, "")
 	}
 	switch facts.CloudInit {
 	case "":
@@ -64,12 +78,17 @@ func checkCloudInit(facts job.Facts, waited int) job.Check {
 	case cloudInitDone, cloudInitDisabled:
 		return check(name, job.Pass, "cloud-init is "+facts.CloudInit, "")
 	case cloudInitDegraded:
-		return check(name, job.Warn, withDetail("cloud-init is done, with errors that it recovered from", facts.CloudInitDetail), advice)
+		return check(name, job.Warn, withDetail("cloud-init is done, with errors that it recovered from", facts.CloudInitDetail), "")
 	case cloudInitError:
-		return check(name, job.Fail, withDetail("cloud-init ended with an error", facts.CloudInitDetail), advice)
-	default:
-		return check(name, job.Fail, fmt.Sprintf("cloud-init has not finished after %d seconds (status: %s)", waited, facts.CloudInit), advice)
+		return check(name, job.Fail, withDetail("cloud-init ended with an error", facts.CloudInitDetail), "")
 	}
+	switch {
+	case waited == 0 && facts.CloudInit == cloudInitNotRun:
+		return check(name, job.CannotTell, "cloud-init is installed, but was not started", "")
+	case waited == 0:
+		return check(name, job.Warn, "cloud-init is "+facts.CloudInit, "wait for it: cloud-init status --wait")
+	}
+	return check(name, job.Fail, fmt.Sprintf("cloud-init has not finished after %d seconds (status: %s)", waited, facts.CloudInit), "")
 }
 
 // withDetail adds a program's own words to a message.
@@ -81,29 +100,28 @@ func withDetail(message, detail string) string {
 }
 
 // checkGPUs wants as many GPUs as the shape has, and at least as many as the job needs.
-func checkGPUs(r Request, facts job.Facts) job.Check {
+func checkGPUs(r Request, shape string, facts job.Facts) job.Check {
 	const name = "gpu_count"
-	const advice = "on the node: nvidia-smi, and dmesg for Xid errors; a reboot brings back a GPU that fell off the bus, else replace the node"
 	found := len(facts.GPUs)
-	expected, origin, known := promisedGPUs(r.Shape)
+	expected, origin, known := promisedGPUs(shape)
 	if !known && r.GPUsPerNode == 0 {
 		return check(name, job.CannotTell, fmt.Sprintf("%d GPUs; %s", found, origin), "name the number of GPUs a node in the job")
 	}
 	if known && expected == 0 && r.GPUsPerNode == 0 {
-		return check(name, job.Pass, r.Shape+" has no GPUs", "")
+		return check(name, job.Pass, shape+" has no GPUs", "")
 	}
 	if reason, unknown := facts.Unknown["gpus"]; unknown {
-		return check(name, job.Fail, "the GPUs could not be read: "+reason, "install the NVIDIA driver, or use an image that has it; "+advice)
+		return check(name, job.Fail, "the GPUs could not be read: "+reason, "install the NVIDIA driver, or use an image that has it; if it is installed: nvidia-smi, dmesg for Xid errors, and a reboot")
 	}
 	switch {
 	case known && found != expected:
-		return check(name, job.Fail, fmt.Sprintf("%d GPUs, expected %d (%s)", found, expected, r.Shape), advice)
+		return check(name, job.Fail, fmt.Sprintf("%d GPUs, expected %d (%s)", found, expected, shape), "")
 	case found < r.GPUsPerNode:
-		return check(name, job.Fail, fmt.Sprintf("%d GPUs, the job needs %d", found, r.GPUsPerNode), advice)
+		return check(name, job.Fail, fmt.Sprintf("%d GPUs, the job needs %d", found, r.GPUsPerNode), "")
 	case !known:
 		return check(name, job.Pass, fmt.Sprintf("%d GPUs, the job needs %d", found, r.GPUsPerNode), "")
 	}
-	return check(name, job.Pass, fmt.Sprintf("%d GPUs, as %s has", found, r.Shape), "")
+	return check(name, job.Pass, fmt.Sprintf("%d GPUs, as %s has", found, shape), "")
 }
 
 // promisedGPUs gives a shape's number of GPUs; origin says why it is not known.
@@ -151,9 +169,8 @@ func sameZone(zoneinfo, a, b string) bool {
 
 func checkMounts(expected []string, facts job.Facts) job.Check {
 	const name = "mounts"
-	const advice = "on the node: findmnt; lsblk; sudo mount --all; and look for errors of cloud-init"
 	if reason, unknown := facts.Unknown["mounts"]; unknown {
-		return check(name, job.CannotTell, "the mounts could not be read: "+reason, advice)
+		return check(name, job.CannotTell, "the mounts could not be read: "+reason, "")
 	}
 	var absent []string
 	for _, mount := range expected {
@@ -162,21 +179,21 @@ func checkMounts(expected []string, facts job.Facts) job.Check {
 		}
 	}
 	if len(absent) > 0 {
-		return check(name, job.Fail, "nothing is mounted on "+strings.Join(absent, ", "), advice)
+		return check(name, job.Fail, "nothing is mounted on "+strings.Join(absent, ", "), "")
 	}
 	return check(name, job.Pass, "mounted: "+strings.Join(expected, ", "), "")
 }
 
 func checkOpenMPI(facts job.Facts) job.Check {
 	if reason, unknown := facts.Unknown["open_mpi_version"]; unknown {
-		return check("open_mpi", job.Fail, reason, "install Open MPI 4.1 on every node (Oracle Linux: openmpi, Ubuntu: openmpi-bin), or use one of Oracle's HPC images")
+		return check("open_mpi", job.Fail, reason, "")
 	}
 	return check("open_mpi", job.Pass, fmt.Sprintf("Open MPI %s in %s", facts.OpenMPIVersion, facts.OpenMPIBin), "")
 }
 
 func checkNCCLTests(facts job.Facts) job.Check {
 	if reason, unknown := facts.Unknown["nccl_tests_dir"]; unknown {
-		return check("nccl_tests", job.Fail, reason, "build nccl-tests with MPI=1 on every node and name its folder as nccl_tests_dir, or use one of Oracle's HPC images")
+		return check("nccl_tests", job.Fail, reason, "")
 	}
 	return check("nccl_tests", job.Pass, "nccl-tests are in "+facts.NCCLTestsDir, "")
 }

@@ -5,8 +5,6 @@ package node
 import (
 	"bufio"
 	"bytes"
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,40 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
-
-// gather reads every fact. The keys of Unknown are the facts' names in JSON.
-func gather(ctx context.Context, r Request) job.Facts {
-	facts := job.Facts{Unknown: map[string]string{}}
-	note := func(name string, err error) {
-		if err != nil {
-			facts.Unknown[name] = err.Error()
-		}
-	}
-	var err error
-	facts.Hostname, err = os.Hostname()
-	note("hostname", err)
-	facts.OS, err = osName("/etc/os-release")
-	note("os", err)
-	facts.Kernel, facts.Arch, err = kernel()
-	note("kernel", err)
-	facts.Timezone, err = timezone("/")
-	note("timezone", err)
-	facts.CloudInit, facts.CloudInitDetail, err = cloudInitStatus(ctx)
-	note("cloud_init", err)
-	facts.GPUs, facts.DriverVersion, err = gpus(ctx)
-	note("gpus", err)
-	facts.NetworkCIDR, err = networkOf(ctx, r.Address)
-	note("network_cidr", err)
-	facts.Mounts, err = mounts("/proc/mounts")
-	note("mounts", err)
-	facts.OpenMPIBin, facts.OpenMPIVersion, err = openMPI(ctx)
-	note("open_mpi_version", err)
-	facts.NCCLTestsDir, err = ncclTestsDir(r.NCCLTestsDir, cmp.Or(r.Collective, "all_reduce"))
-	note("nccl_tests_dir", err)
-	return facts
-}
 
 // osName is PRETTY_NAME of os-release(5).
 func osName(file string) (string, error) {

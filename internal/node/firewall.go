@@ -12,8 +12,6 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
 
-const firewallAdvice = "let all traffic between the nodes through, or turn the host firewall off and leave filtering to the subnet's security lists"
-
 // checkFirewall looks for whatever may filter packets that come in: firewalld, ufw, nftables, iptables.
 // Oracle's Ubuntu images reject incoming traffic by plain iptables rules, without any service.
 func checkFirewall(ctx context.Context) job.Check {
@@ -43,7 +41,7 @@ func checkFirewall(ctx context.Context) job.Check {
 var ufwEnabled = regexp.MustCompile(`(?mi)^\s*ENABLED\s*=\s*"?yes`)
 
 func firewallFound(what string) job.Check {
-	return check("firewall", job.Fail, what+", expected no host firewall between the nodes", firewallAdvice)
+	return check("firewall", job.Fail, what+", expected no host firewall between the nodes", "")
 }
 
 func firewallRules(by, found string) job.Check {

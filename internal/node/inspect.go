@@ -6,6 +6,7 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
@@ -23,6 +24,8 @@ type Request struct {
 	NCCLTestsDir string `json:"nccl_tests_dir,omitempty"`
 	// GPUsPerNode that are needed; 0 means whatever is there.
 	GPUsPerNode int `json:"gpus_per_node,omitempty"`
+	// Health asks for all checks of the node itself, beside what is expected of it.
+	Health bool `json:"health,omitempty"`
 	// MPI asks for Open MPI: the measurement spans several nodes.
 	MPI bool `json:"mpi,omitempty"`
 }
@@ -31,12 +34,14 @@ type Request struct {
 type Report struct {
 	Facts  job.Facts   `json:"facts"`
 	Checks []job.Check `json:"checks"`
+	// At is the node's time at the end.
+	At time.Time `json:"at"`
 }
 
 // Inspect waits for cloud-init as long as the request says, then gathers the facts and judges them. It
 // always gives a report; what the end of the context kept from being read is unknown in it.
 func Inspect(ctx context.Context, r Request) Report {
 	waitForCloudInit(ctx, r.Checks.CloudInitWaitSeconds)
-	facts := gather(ctx, r)
-	return Report{Facts: facts, Checks: judge(ctx, r, facts)}
+	found := gather(ctx, r)
+	return Report{Facts: found.Facts, Checks: judge(r, found), At: time.Now().UTC()}
 }

@@ -280,7 +280,7 @@ func TestCheckUniform(t *testing.T) {
 	nodes[1].Facts.DriverVersion = "565.2"
 	nodes[2].Facts.OpenMPIVersion = ""
 	nodes[3].Facts = nil
-	CheckUniform(nodes)
+	CheckUniform(nodes, false, nil)
 	want := []string{"pass pass pass", "warn pass pass", "pass pass cannot_tell", ""}
 	for i, n := range nodes {
 		var got []string
@@ -293,7 +293,7 @@ func TestCheckUniform(t *testing.T) {
 	}
 	one := nodes[:1:1]
 	one[0].Checks = nil
-	if CheckUniform(one); len(one[0].Checks) != 0 {
+	if CheckUniform(one, false, nil); len(one[0].Checks) != 0 {
 		t.Errorf("one node alone: %+v", one[0].Checks)
 	}
 }
