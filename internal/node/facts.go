@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
 )
 
 // osName is PRETTY_NAME of os-release(5).
