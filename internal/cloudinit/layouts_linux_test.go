@@ -33,6 +33,45 @@ func TestArray(t *testing.T) {
 	}
 }
 
+// TestArrayOfSystem takes the array that the system has assembled, under whatever name, and labels it.
+func TestArrayOfSystem(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.run(`mkdir -p /dev/disk/by-id; mknod /dev/disk/by-id/md-name-any:localdisk b 9 127
+		echo ext4 >/sim/type.md-name-any:localdisk; echo old >/sim/label.md-name-any:localdisk`)
+	boot := m.boot(Config{NVMe: &NVMe{Layout: RAID0, FileSystem: "ext4"}})
+	m.start()
+	m.expect(boot, "commands", m.result(boot).recorded, []string{
+		"e2label /dev/disk/by-id/md-name-any:localdisk localscratch", "systemctl daemon-reload", "mount /mnt/localdisk",
+	})
+}
+
+// TestUnreadableDevice leaves alone what cannot be read.
+func TestUnreadableDevice(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write("bin/blkid", "#!/bin/sh\nexit 8\n")
+	boot := m.boot(Config{NVMe: nvme(linear)})
+	m.start()
+	b := m.result(boot)
+	if len(b.recorded) > 0 || !strings.HasPrefix(b.status[0].Message, "/dev/nvme0n1 holds something unreadable: ") {
+		t.Errorf("%+v", b)
+	}
+}
+
+func TestGrowRootFails(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write("bin/oci-growfs", "#!/bin/sh\necho 'no space for a new label'\nexit 3\n")
+	boot := m.boot(Config{GrowRoot: true})
+	m.start()
+	b := m.result(boot)
+	m.expect(boot, "steps", b.steps(), []string{"grow_root 3"})
+	if b.exit == 0 || b.status[0].Message != "no space for a new label" {
+		t.Errorf("%+v", b)
+	}
+}
+
 // TestEachDisk mounts devices by the numbers in their labels, whatever their order is later.
 func TestEachDisk(t *testing.T) {
 	t.Parallel()

@@ -298,6 +298,19 @@ func TestHosts(t *testing.T) {
 			t.Errorf("want 8 lab GPUs:\n%s", listed)
 		}
 	})
+	t.Run("the tutorials' volume", func(t *testing.T) {
+		needLoopDevices(t)
+		out := mustExec(t, l, a, "sh", "-ec", `vgcreate nvme /dev/nvme0n1 /dev/nvme1n1 /dev/nvme2n1 /dev/nvme3n1
+			lvcreate -l 100%FREE nvme
+			mkfs.xfs -q -L localscratch /dev/nvme/lvol0
+			mkdir -p /mnt/localdisk
+			echo 'LABEL=localscratch /mnt/localdisk/ xfs defaults,noatime 0 0' >>/etc/fstab
+			mount /mnt/localdisk
+			findmnt -n -o FSTYPE /mnt/localdisk`)
+		if !strings.Contains(out, "(lab stand-in): nvme/lvol0 is at /dev/nvme/lvol0") || !strings.HasSuffix(out, "\nxfs") {
+			t.Error(out)
+		}
+	})
 	t.Run("host key changes", func(t *testing.T) {
 		bastion, config := dial(t, l.Info)
 		mustExec(t, l, b, "sh", "-c", "rm /etc/ssh/ssh_host_ed25519_key* && ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key && systemctl restart sshd")
