@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Command bench measures what a user of the provider waits for, against a simulated region: the API calls
-// and seconds of a refresh by number of nodes, and the seconds and memory of validate and plan. With the
-// official provider's binary, the same work is done by that beside it, in turns, in the same run.
+// and seconds of a refresh by number of nodes, the seconds and memory of validate and plan, and the seconds
+// of rendering cloud-configs. With the official provider's binary, the same work is done by that beside it, in
+// turns, in the same run.
 package main
 
 import (
@@ -51,7 +52,7 @@ func run(ctx context.Context) error {
 	if o.official == "" {
 		fmt.Println("The official provider is left out: give its binary as OCI_PROVIDER_BINARY to have it measured beside ours.")
 	}
-	return errors.Join(o.refreshes(ctx, counts), o.commands(ctx))
+	return errors.Join(o.rendering(), o.refreshes(ctx, counts), o.commands(ctx))
 }
 
 func (o options) counts() ([]int, error) {
