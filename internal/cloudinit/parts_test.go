@@ -35,7 +35,8 @@ func TestBadParts(t *testing.T) {
 		"packages: [a]\npackages: [b]\n":             "line 2, column 1: the key packages is there twice",
 		"#cloud-config\ntimezon: UTC\n":              "line 2, column 1: cloud-init knows no key timezon; did you mean timezone?",
 		"write_files:\n- path: /x\n  mode: '0644'\n": "line 3, column 3: cloud-init knows no key write_files[0].mode",
-		"users:\n- name: a\n  ssh-authorized-key: x": "did you mean ssh_authorized_keys?",
+		"users:\n- name: a\n  ssh_authorised_key: x": "did you mean ssh_authorized_keys?",
+		"manual_cache_clean: true":                   "line 1, column 1: cloud-init knows no key manual_cache_clean.", // in its own settings alone
 		"packages: 3\n":                              "line 1, column 11: packages is a number; cloud-init takes a list",
 		"runcmd:\n- echo a: b\n":                     "line 2, column 3: runcmd[0] is a mapping; cloud-init takes a list or a string",
 		"package_upgrade: maybe\n":                   "package_upgrade is a string; cloud-init takes a boolean",
@@ -65,6 +66,7 @@ func TestGoodParts(t *testing.T) {
 	for _, content := range []string{
 		"", "#cloud-config\n", "# nothing\n", "runcmd:\n- [ls, -l]\n- echo hi\n", "x-mine: {a: b}\npackages: [x]\n",
 		"yum_repos: {x: {baseurl: 'http://x', anything: 1}}", "a: &x {b: 1}\n", "users: [default, {name: x, sudo: [a]}]",
+		"packages: [{apt: [x]}]\nntp: {peers: [a]}\n", "vendor_data2: {enabled: false}",
 		"ntp: {servers: [a]}\nfinal_message: done\npower_state: {mode: reboot}\n",
 	} {
 		if got := problems(Config{Parts: []Part{{Content: content}}}); got != "" && !strings.HasPrefix(content, "a:") {
