@@ -19,6 +19,7 @@ type shapeModel struct {
 	GPUs              types.Int64               `tfsdk:"gpus"`
 	GPUModel          types.String              `tfsdk:"gpu_model"`
 	GPUMemoryBytes    types.Int64               `tfsdk:"gpu_memory_bytes"`
+	Platform          types.String              `tfsdk:"platform"`
 	OCPUs             types.Int64               `tfsdk:"ocpus"`
 	MemoryGB          types.Int64               `tfsdk:"memory_gb"`
 	NVMeDevices       types.Int64               `tfsdk:"nvme_devices"`
@@ -86,6 +87,7 @@ func (m *shapeModel) fill(ctx context.Context, s shape.Shape) {
 	m.GPUs = factInt(m.Facts, "gpus", s.GPUs)
 	m.GPUModel = factText(m.Facts, "gpu_model", s.GPUModel)
 	m.GPUMemoryBytes = factInt(m.Facts, "gpu_memory_bytes", s.GPUMemoryBytes)
+	m.Platform = factText(m.Facts, "platform", s.Platform)
 	m.OCPUs = factInt(m.Facts, "ocpus", s.OCPUs)
 	m.MemoryGB = factInt(m.Facts, "memory_gb", s.MemoryGB)
 	m.NVMeDevices = factInt(m.Facts, "nvme_devices", s.NVMeDevices)

@@ -47,6 +47,7 @@ func shapeDataSourceSchema() schema.Schema {
 			"gpus":                 number("GPUs of a node."),
 			"gpu_model":            text("Name of the GPU as `nvidia-smi` shows it."),
 			"gpu_memory_bytes":     number("Nominal memory of one GPU in bytes. Tools show a little less."),
+			"platform":             text("Type of platform configuration that OCI takes for the shape, such as `AMD_ROME_BM_GPU`."),
 			"ocpus":                number("OCPUs of a node."),
 			"memory_gb":            number("Memory of a node in GB."),
 			"nvme_devices":         number("Local NVMe devices of a node."),

@@ -35,7 +35,7 @@ func TestAccShape(t *testing.T) {
 			"gb_per_s": value, "confidence": knownvalue.StringExact(confidence), "source": knownvalue.NotNull(),
 		})
 	}
-	const values = 25 // of shape.Shape with an origin, bandwidths aside
+	const values = 26 // of shape.Shape with an origin, bandwidths aside
 	resource.ParallelTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
@@ -61,6 +61,7 @@ func TestAccShape(t *testing.T) {
 			// What is only inferred is shown with that, and is not recommended.
 			shapeStep(`"BM.GPU.H100T.8"`, map[string]knownvalue.Check{
 				"ocpus":            knownvalue.Null(),
+				"platform":         knownvalue.Null(),
 				"gpu_model":        knownvalue.StringExact("NVIDIA H100 80GB HBM3"),
 				"nccl_environment": knownvalue.MapSizeExact(1), // NCCL_IB_HCA
 				"mpi_environment":  knownvalue.Null(),

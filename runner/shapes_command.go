@@ -118,6 +118,7 @@ func printShape(w io.Writer, s shape.Shape) error {
 	line(table, "RDMA interfaces", joined(s.Topology.Interfaces))
 	line(table, "RDMA interfaces, renamed", joined(s.Topology.RenamedInterfaces))
 	line(table, "VCN interfaces", joined(s.Topology.VCNInterfaces))
+	line(table, "Platform type", s.Platform)
 	line(table, "Sockets", s.Topology.Sockets)
 	line(table, "NUMA nodes", s.Topology.NUMANodes)
 	line(table, "ib_write_bw at least, Gb/s", s.LinkWriteGbps)

@@ -3,19 +3,15 @@
 package ocisim
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
 )
 
-// platformTypes of the shapes whose hosts are no generic ones. The SDK's texts name the shapes of the AMD
-// Rome, AMD Milan and Intel Ice Lake platforms; shapes without an entry have BIOS settings of GENERIC_BM.
-var platformTypes = map[string]core.ShapePlatformConfigOptionsTypeEnum{
-	"BM.GPU4.8":           core.ShapePlatformConfigOptionsTypeAmdRomeBmGpu,
-	"BM.GPU.B4.8":         core.ShapePlatformConfigOptionsTypeAmdMilanBmGpu,
-	"BM.GPU.A100-v2.8":    core.ShapePlatformConfigOptionsTypeAmdMilanBmGpu,
-	"BM.Optimized3.36":    core.ShapePlatformConfigOptionsTypeIntelIcelakeBm,
+// flexiblePlatforms are those of the flexible shapes; the shape catalog has those of the fixed ones.
+var flexiblePlatforms = map[string]core.ShapePlatformConfigOptionsTypeEnum{
 	"VM.Standard.E4.Flex": core.ShapePlatformConfigOptionsTypeAmdVm,
 	"VM.Standard.E5.Flex": core.ShapePlatformConfigOptionsTypeAmdVm,
 	"VM.Standard3.Flex":   core.ShapePlatformConfigOptionsTypeIntelVm,
@@ -26,15 +22,13 @@ var numaNodes = map[core.ShapePlatformConfigOptionsTypeEnum][]core.ShapeNumaNode
 	core.ShapePlatformConfigOptionsTypeAmdRomeBmGpu:   {"NPS4", "NPS0", "NPS1", "NPS2"},
 	core.ShapePlatformConfigOptionsTypeAmdMilanBmGpu:  {"NPS4", "NPS0", "NPS1", "NPS2"},
 	core.ShapePlatformConfigOptionsTypeIntelIcelakeBm: {"NPS1", "NPS2"},
+	core.ShapePlatformConfigOptionsTypeIntelSkylakeBm: {"NPS1", "NPS2"},
 	core.ShapePlatformConfigOptionsTypeGenericBm:      {"NPS1", "NPS0", "NPS2", "NPS4"},
 }
 
-// platformOptions are what a shape lets users choose.
-func platformOptions(shape string) *core.ShapePlatformConfigOptions {
-	kind, found := platformTypes[shape]
-	if !found {
-		kind = core.ShapePlatformConfigOptionsTypeGenericBm
-	}
+// platformOptions are what a shape with a type of platform lets users choose; that of most hosts is GENERIC_BM.
+func platformOptions(kind core.ShapePlatformConfigOptionsTypeEnum) *core.ShapePlatformConfigOptions {
+	kind = cmp.Or(kind, core.ShapePlatformConfigOptionsTypeGenericBm)
 	both := []bool{false, true}
 	o := &core.ShapePlatformConfigOptions{
 		Type:                           kind,

@@ -59,7 +59,7 @@ func flexibleShape(name string, ocpus, memory float32) core.Shape {
 	return core.Shape{
 		Shape: &name, Ocpus: ptr[float32](1), MemoryInGBs: ptr[float32](16), IsFlexible: ptr(true), Gpus: ptr(0),
 		LocalDisks: ptr(0), RdmaPorts: ptr(0), NetworkPorts: ptr(1), BillingType: core.ShapeBillingTypePaid,
-		PlatformConfigOptions: platformOptions(name), QuotaNames: quotaNames(name, 0), IsBilledForStoppedInstance: ptr(false),
+		PlatformConfigOptions: platformOptions(flexiblePlatforms[name]), QuotaNames: quotaNames(name, 0), IsBilledForStoppedInstance: ptr(false),
 		MaxVnicAttachments: ptr(2),
 		OcpuOptions:        &core.ShapeOcpuOptions{Min: ptr[float32](1), Max: &ocpus},
 		MemoryOptions: &core.ShapeMemoryOptions{MinInGBs: ptr[float32](1), MaxInGBs: &memory,
@@ -71,7 +71,7 @@ func fixedShape(sh shape.Shape) core.Shape {
 	c := core.Shape{
 		Shape: &sh.Name, Ocpus: ptr(float32(sh.OCPUs.V)), MemoryInGBs: ptr(float32(sh.MemoryGB.V)), IsFlexible: ptr(false),
 		Gpus: &sh.GPUs.V, LocalDisks: &sh.NVMeDevices.V, RdmaPorts: &sh.RDMAPorts.V, BillingType: core.ShapeBillingTypePaid,
-		PlatformConfigOptions: platformOptions(sh.Name), QuotaNames: quotaNames(sh.Name, sh.GPUs.V),
+		PlatformConfigOptions: platformOptions(core.ShapePlatformConfigOptionsTypeEnum(sh.Platform.V)), QuotaNames: quotaNames(sh.Name, sh.GPUs.V),
 		IsBilledForStoppedInstance: ptr(sh.NVMeDevices.V > 0), MaxVnicAttachments: ptr(256),
 	}
 	if sh.GPUModel.V != "" {

@@ -14,6 +14,7 @@ const (
 	oracleDocs      = "two or more of: Oracle's shape documentation, oci-hpc 3.1, oci-hpc-oke"
 	oneDocument     = "one public Oracle document or stack"
 	listShapes      = "Oracle's shape documentation; ListShapes"
+	apiReference    = "OCI's API reference of this type names the shape"
 	ociHPC          = "oci-hpc 3.1"
 	ociHPCOKE       = "oci-hpc 3.1 and oci-hpc-oke agree"
 	oke             = "oci-hpc-oke, 2026-08"
@@ -121,4 +122,6 @@ const (
 	noRDMA      = "no RDMA network"
 	notFound    = "no public source found"
 	noGPU       = "no GPU"
+
+	byListShapes = "OCI's API reference names the shape at no type; ListShapes tells it"
 )

@@ -9,6 +9,7 @@ var l40s = Shape{
 	GPUModel:          medium("NVIDIA L40S", nvidiaName),
 	GPUMemoryBytes:    high(gib(48), oracleDocs),
 	OCPUs:             high(112, oracleDocs),
+	Platform:          unknown[string](byListShapes),
 	MemoryGB:          high(1024, oracleDocs),
 	NVMeDevices:       high(2, oracleDocs),
 	NVMeDeviceBytes:   high(tb(3.84), oracleDocs),

@@ -25,6 +25,7 @@ var hpcShapes = []Shape{
 	hpc(Shape{
 		Name:            "BM.HPC2.36",
 		OCPUs:           high(36, oracleDocs),
+		Platform:        unknown[string](byListShapes),
 		MemoryGB:        low(384, oneDocument),
 		NVMeDeviceBytes: low(tb(6.4), "sources conflict: 6.4 or 6.7 TB"),
 		VCNPorts:        low(1, oneDocument),
@@ -36,6 +37,7 @@ var hpcShapes = []Shape{
 	hpc(Shape{
 		Name:              "BM.Optimized3.36",
 		OCPUs:             high(36, oracleDocs),
+		Platform:          high("INTEL_ICELAKE_BM", apiReference),
 		MemoryGB:          high(512, oracleDocs),
 		NVMeDeviceBytes:   high(tb(3.84), oracleDocs),
 		VCNPorts:          high(2, oracleDocs),
@@ -49,6 +51,7 @@ var hpcShapes = []Shape{
 	hpc(Shape{
 		Name:            "BM.HPC.E5.144",
 		OCPUs:           high(144, oracleDocs),
+		Platform:        unknown[string](byListShapes),
 		MemoryGB:        high(768, oracleDocs),
 		NVMeDeviceBytes: high(tb(3.84), oracleDocs),
 		VCNPorts:        high(1, oracleDocs),

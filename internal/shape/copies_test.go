@@ -24,8 +24,7 @@ var example = regexp.MustCompile("`[^`]*`")
 
 // mayName are the files outside of the catalog that may hold such strings, with the reason.
 var mayName = map[string]string{
-	"internal/acctest/region.go":  "the shape that tests use",
-	"internal/ocisim/platform.go": "OCI's platform types by shape, which the simulated API alone checks",
+	"internal/acctest/region.go": "the shape that tests use",
 }
 
 // TestNoCopies holds every other package to asking the catalog.

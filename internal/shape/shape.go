@@ -73,7 +73,9 @@ type Shape struct {
 	// GPUMemoryBytes is a GPU's nominal memory; tools show a little less.
 	GPUMemoryBytes Value[int64] `json:"gpu_memory_bytes"`
 	OCPUs          Value[int]   `json:"ocpus"`
-	MemoryGB       Value[int]   `json:"memory_gb"`
+	// Platform is the type of platform configuration that OCI takes for instances of the shape.
+	Platform Value[string] `json:"platform"`
+	MemoryGB Value[int]    `json:"memory_gb"`
 	// NVMeDevices is the number of local NVMe devices: an expectation. What is there is found at boot.
 	NVMeDevices     Value[int]    `json:"nvme_devices"`
 	NVMeDeviceBytes Value[int64]  `json:"nvme_device_bytes"` // of one device
