@@ -35,7 +35,8 @@ func (r *cloudInitConfigResource) ValidateConfig(_ context.Context, req resource
 }
 
 // ModifyPlan plans the outputs. A changed cloud-config shows as one changed sha256 and its sizes; the long
-// texts stay "known after apply", which keeps walls of base64 out of the plan.
+// texts are sensitive, which keeps walls of base64 out of what Terraform prints, and planned when applied, which
+// keeps them out of saved plans.
 func (r *cloudInitConfigResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || !req.Config.Raw.IsFullyKnown() {
 		return

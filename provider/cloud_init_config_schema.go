@@ -19,7 +19,8 @@ const cloudInitConfigDescription = "Describes a GPU node and gives the cloud-con
 	"A step that fails ends the set-up and shows as an error in `cloud-init status` and in the checks of `ocihpc_nccl_benchmark`.\n\n" +
 	"There is a data source and a resource of this name, over the same attributes. The cloud-config is a pure function of them, so the **data source** " +
 	"is the natural form: nothing is kept in step, and the text is known in the plan. The **resource** only adds a life cycle: the cloud-config stays in the state, " +
-	"and the plan shows a change as a change of `sha256`. With Terraform 1.8 and later there is also the function `provider::ocihpc::cloud_init_config`.\n\n" +
+	"and the plan shows a change of `sha256` beside what was changed. The texts themselves are sensitive: files and the proxy may hold secrets, " +
+	"and plans stay readable. With Terraform 1.8 and later there is also the function `provider::ocihpc::cloud_init_config`.\n\n" +
 	"OCI reads user data only when an instance is launched: a change reaches nodes that are launched after it. " +
 	"Rendering takes a few milliseconds of processor time."
 
@@ -44,6 +45,7 @@ type field struct {
 	about    string
 	required bool
 	computed bool
+	secret   bool // kept out of what Terraform prints
 	fields   []field
 }
 
@@ -138,9 +140,9 @@ func cloudInitFields() []field {
 			{name: "content_type", about: "What it is: " + codeList(cloudinit.ContentTypes()) + ". Default: `" + cloudinit.CloudConfig + "`."},
 			{name: "merge_type", about: "How a cloud-config is merged, in cloud-init's words. Default: `" + cloudinit.DefaultMergeType + "`, which adds to lists and keeps what is there."},
 		}},
-		{name: "rendered", computed: true, about: "The user data, as text."},
-		{name: "base64", computed: true, about: "The user data in base64, as an instance wants it."},
-		{name: "gzip_base64", computed: true, about: "The user data compressed and in base64: smaller, and cloud-init reads it as well."},
+		{name: "rendered", computed: true, secret: true, about: "The user data, as text. See it with an output that is `sensitive`, and `terraform output -raw`."},
+		{name: "base64", computed: true, secret: true, about: "The user data in base64, as an instance wants it."},
+		{name: "gzip_base64", computed: true, secret: true, about: "The user data compressed and in base64: smaller, and cloud-init reads it as well."},
 		{name: "sha256", computed: true, about: "SHA-256 of `rendered`, in hex. It changes when, and only when, the user data does."},
 		{name: "size_bytes", kind: numberField, computed: true, about: fmt.Sprintf("Size of `base64` in bytes. OCI takes %d for the metadata of an instance, of which `ssh_authorized_keys` is a part too.", cloudinit.MaxUserDataBytes)},
 		{name: "gzip_size_bytes", kind: numberField, computed: true, about: "Size of `gzip_base64` in bytes."},
@@ -180,7 +182,7 @@ func (f field) dataSource() datasource.Attribute {
 	case objectListField:
 		return datasource.ListNestedAttribute{MarkdownDescription: f.about, Optional: optional, NestedObject: nested()}
 	default:
-		return datasource.StringAttribute{MarkdownDescription: f.about, Required: f.required, Optional: optional, Computed: f.computed}
+		return datasource.StringAttribute{MarkdownDescription: f.about, Required: f.required, Optional: optional, Computed: f.computed, Sensitive: f.secret}
 	}
 }
 
@@ -217,6 +219,6 @@ func (f field) resource() resource.Attribute {
 	case objectListField:
 		return resource.ListNestedAttribute{MarkdownDescription: f.about, Optional: optional, NestedObject: nested()}
 	default:
-		return resource.StringAttribute{MarkdownDescription: f.about, Required: f.required, Optional: optional, Computed: f.computed}
+		return resource.StringAttribute{MarkdownDescription: f.about, Required: f.required, Optional: optional, Computed: f.computed, Sensitive: f.secret}
 	}
 }

@@ -3,12 +3,16 @@
 package provider_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +98,7 @@ func TestCloudInitConfigPlanIsReadable(t *testing.T) {
 			{ // a change is a new sha256, in place
 				Config: cloudInitNode(`shape    = "BM.GPU4.8"` + "\n" + `timezone = "Asia/Tokyo"`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					readablePlan{cloudInitResource, []string{"base64", "gzip_base64", "gzip_size_bytes", "rendered", "sha256", "size_bytes", "timezone"}},
 					plancheck.ExpectResourceAction(cloudInitResource, plancheck.ResourceActionUpdate),
 					plancheck.ExpectKnownValue(cloudInitResource, tfjsonpath.New("sha256"), knownvalue.StringRegexp(hash)),
 					plancheck.ExpectUnknownValue(cloudInitResource, tfjsonpath.New("rendered")),
@@ -114,6 +119,38 @@ func TestCloudInitConfigPlanIsReadable(t *testing.T) {
 			},
 		},
 	})
+}
+
+// readablePlan wants changes of these attributes alone, and none of them printed with a long text.
+type readablePlan struct {
+	address string
+	changes []string
+}
+
+func (r readablePlan) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
+	for _, planned := range req.Plan.ResourceChanges {
+		if planned.Address != r.address {
+			continue
+		}
+		before, _ := planned.Change.Before.(map[string]any)
+		after, _ := planned.Change.After.(map[string]any)
+		sensitive, _ := planned.Change.BeforeSensitive.(map[string]any)
+		var changes []string
+		for name, value := range before {
+			if reflect.DeepEqual(value, after[name]) {
+				continue
+			}
+			changes = append(changes, name)
+			if text, _ := value.(string); len(text) > 100 && sensitive[name] != true {
+				resp.Error = fmt.Errorf("the plan shows %d bytes of %s", len(text), name)
+			}
+		}
+		if slices.Sort(changes); !slices.Equal(changes, r.changes) {
+			resp.Error = errors.Join(resp.Error, fmt.Errorf("the plan changes %q, want %q", changes, r.changes))
+		}
+		return
+	}
+	resp.Error = fmt.Errorf("the plan does not change %s", r.address)
 }
 
 // TestCloudInitConfigValuesKnownLater has every kind of attribute depend on what only an apply gives.

@@ -28,7 +28,8 @@ data "ocihpc_cloud_init_config" "node" {
   }]
 }
 
-# user_data of the nodes
+# user_data of the nodes; it may hold secrets, such as those of the proxy
 output "user_data" {
-  value = data.ocihpc_cloud_init_config.node.base64
+  value     = data.ocihpc_cloud_init_config.node.gzip_base64
+  sensitive = true
 }
