@@ -50,7 +50,7 @@ var (
 
 // Validate finds what would not work on a node, in the order of the attributes. Empty fields are not looked at.
 func Validate(c Config) []Problem {
-	v := validator{config: c.withDefaults()}
+	v := validator{config: c.withDefaults(), mounted: map[string]bool{}}
 	v.shape()
 	v.system()
 	v.timezone()
@@ -75,6 +75,7 @@ func Validate(c Config) []Problem {
 type validator struct {
 	config   Config
 	problems []Problem
+	mounted  map[string]bool // mount points of the parts
 }
 
 func (v *validator) add(path []any, format string, args ...any) {

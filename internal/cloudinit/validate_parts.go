@@ -4,7 +4,7 @@ package cloudinit
 
 import (
 	"cmp"
-	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,25 +54,32 @@ func (v *validator) cloudConfigPart(at []any, content string) {
 		_, err = normal(root)
 	}
 	if err != nil {
-		v.add(at, "Invalid YAML: %v.", trimPeriod(err))
+		v.addError(at, fmt.Errorf("Invalid YAML: %w", err))
 		return
 	}
 	for _, e := range keys().check(root, "") {
-		v.add(at, "%v.", e)
+		v.addError(at, e)
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		v.partEntry(at, root.Content[i], root.Content[i+1])
 	}
 }
 
-func trimPeriod(err error) string { return strings.TrimSuffix(err.Error(), ".") }
+// addError adds an error as a sentence.
+func (v *validator) addError(at []any, err error) {
+	text := err.Error()
+	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") {
+		text += "."
+	}
+	v.add(at, "%s", text)
+}
 
 // partEntry finds what a part would take away from the typed fields.
 func (v *validator) partEntry(at []any, key, value *yaml.Node) {
 	clash := map[string]bool{"timezone": v.config.Timezone != "", "locale": v.config.Locale != "",
 		"package_upgrade": v.config.PackageUpgrade, "package_update": v.config.PackageUpgrade}
 	if clash[key.Value] {
-		v.add(at, "%v.", badNode(key, "%s is given by the attribute of this name too", key.Value))
+		v.addError(at, badNode(key, "%s is given by the attribute of this name too", key.Value))
 	}
 	for _, item := range value.Content {
 		switch {
@@ -90,9 +97,9 @@ func (v *validator) partEntry(at []any, key, value *yaml.Node) {
 
 func (v *validator) partFile(at []any, name *yaml.Node) {
 	if _, typed := v.config.WriteFiles[name.Value]; typed {
-		v.add(at, "%v.", badNode(name, "%q is in write_files of this resource too", name.Value))
+		v.addError(at, badNode(name, "%q is in write_files of this resource too", name.Value))
 	} else if message := v.filePath(name.Value); message != "" {
-		v.add(at, "%v.", badNode(name, "%s", trimPeriod(errors.New(message))))
+		v.addError(at, badNode(name, "%s", message))
 	}
 }
 
@@ -100,11 +107,15 @@ func (v *validator) partMount(at []any, point *yaml.Node) {
 	n := v.config.NVMe
 	where := strings.TrimSuffix(point.Value, "/")
 	switch {
-	case n == nil || where == "":
-	case where == n.MountPoint || n.Layout == PerDisk && insideAny(where, []string{n.MountPoint}),
-		n.ContainerStorage && slices.Contains(engineStores, where):
-		v.add(at, "%v.", badNode(point, "%s is mounted by nvme already", where))
-	case insideAny(n.MountPoint, []string{where}):
-		v.add(at, "%v.", badNode(point, "%s would hide %s, where nvme is mounted", where, n.MountPoint))
+	case !strings.HasPrefix(where, "/"): // swap has none
+		return
+	case n != nil && (where == n.MountPoint || n.Layout == PerDisk && insideAny(where, []string{n.MountPoint}) ||
+		n.ContainerStorage && slices.Contains(engineStores, where)):
+		v.addError(at, badNode(point, "%s is mounted by nvme already", where))
+	case n != nil && insideAny(n.MountPoint, []string{where}):
+		v.addError(at, badNode(point, "%s would hide %s, where nvme is mounted", where, n.MountPoint))
+	case v.mounted[where]:
+		v.addError(at, badNode(point, "something is mounted at %s already", where))
 	}
+	v.mounted[where] = true
 }

@@ -61,7 +61,11 @@ func readYAML(content string) (*yaml.Node, error) {
 func badYAML(err error) *yamlError {
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
-		return &yamlError{max(1, load.Mark.Line), max(1, load.Mark.Column), load.Message}
+		message := load.Message
+		if from := load.ContextMark; load.ContextMsg != "" && from.Line > 0 && from.Line < load.Mark.Line {
+			message = fmt.Sprintf("%s %s that begins at line %d, column %d", message, load.ContextMsg, from.Line, from.Column)
+		}
+		return &yamlError{max(1, load.Mark.Line), max(1, load.Mark.Column), message}
 	}
 	return &yamlError{1, 1, strings.TrimPrefix(err.Error(), "yaml: ")}
 }
