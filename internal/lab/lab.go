@@ -38,6 +38,18 @@ const (
 	HostsNone  HostMode = "none"  // records of the API without a machine; no bastion either
 )
 
+// Init is what starts a host's services.
+type Init string
+
+// Inits of hosts.
+const (
+	// InitPlain starts sshd and cloud-init and nothing else; the default. A host takes a few megabytes.
+	InitPlain Init = "plain"
+	// InitSystemd is systemd, with journal, user sessions and all: for set-ups that bring services. It needs a
+	// lab of root's, and is for at most [labhost.MaxSystemdHosts] hosts.
+	InitSystemd Init = "systemd"
+)
+
 // DefaultTimeScale turns a minute of OCI's into 60 ms.
 const DefaultTimeScale = 1000
 
@@ -53,6 +65,7 @@ type Config struct {
 	// this process, however that ends.
 	Detached bool     `json:"detached"`
 	Hosts    HostMode `json:"hosts"`
+	Init     Init     `json:"init"`
 	// TimeScale divides OCI's intervals; 0 means [DefaultTimeScale].
 	TimeScale float64 `json:"time_scale"`
 	// Capacity is the number of hosts that the region has of a shape; other shapes have no limit.

@@ -350,6 +350,16 @@ func TestHosts(t *testing.T) {
 		}
 	})
 	t.Run("machine is hidden", func(t *testing.T) {
+		before, err := os.Stat(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = l.Exec(t.Context(), a, "chmod", "600", os.DevNull) // A user namespace refuses it.
+		if after, err := os.Stat(os.DevNull); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("a host changed the machine's %s: %v, %v", os.DevNull, after, err)
+			_ = os.Chmod(os.DevNull, before.Mode())
+		}
+		_, _ = l.Exec(t.Context(), a, "chmod", "666", os.DevNull)
 		for _, path := range []string{l.Info.Dir, "/etc/ssh/ssh_host_rsa_key", "/root/.bashrc"} {
 			if _, err := l.Exec(t.Context(), a, "test", "!", "-e", path); err != nil {
 				t.Errorf("%s of the machine is on the host", path)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/labhost"
 )
 
 // programs that hosts run, and the Debian packages that have them.
@@ -36,4 +38,18 @@ func checkPrograms(path string) error {
 	}
 	return fmt.Errorf("%w: %s missing; install with `sudo apt-get install -y %s`",
 		ErrUnsupported, strings.Join(missing, ", "), strings.Join(packages, " "))
+}
+
+// checkInit says why hosts cannot have an init on this machine.
+func checkInit(init Init) error {
+	if init != InitSystemd {
+		return nil
+	}
+	if missing := labhost.MissingForSystemd(); len(missing) > 0 {
+		return fmt.Errorf("%w with systemd as their init: install with `sudo apt-get install -y %s`", ErrUnsupported, strings.Join(missing, " "))
+	}
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("%w with systemd as their init, for they need control groups: run the lab as root", ErrUnsupported)
+	}
+	return nil
 }

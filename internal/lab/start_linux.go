@@ -77,6 +77,9 @@ func Start(ctx context.Context, cfg Config) (*Lab, error) {
 	if cfg.Hosts != "" && cfg.Hosts != HostsLinux && cfg.Hosts != HostsNone {
 		return nil, fmt.Errorf("start the lab: host mode %q is unknown; choose %q or %q", cfg.Hosts, HostsLinux, HostsNone)
 	}
+	if cfg.Init != "" && cfg.Init != InitPlain && cfg.Init != InitSystemd {
+		return nil, fmt.Errorf("start the lab: init %q is unknown; choose %q or %q", cfg.Init, InitPlain, InitSystemd)
+	}
 	if !(cfg.TimeScale >= 0) || math.IsInf(cfg.TimeScale, 1) { // so that NaN is none
 		return nil, fmt.Errorf("start the lab: time scale %g is no number above zero", cfg.TimeScale)
 	}
@@ -153,9 +156,12 @@ func (l *Lab) startLocked(ctx context.Context, cfg Config, dir *os.File, old *da
 			return err
 		}
 	}
-	cfg.Hosts, cfg.TimeScale = cmp.Or(cfg.Hosts, HostsLinux), cmp.Or(cfg.TimeScale, DefaultTimeScale)
+	cfg.Hosts, cfg.Init, cfg.TimeScale = cmp.Or(cfg.Hosts, HostsLinux), cmp.Or(cfg.Init, InitPlain), cmp.Or(cfg.TimeScale, DefaultTimeScale)
 	if cfg.Hosts == HostsLinux {
 		if err := checkPrograms(hostinit.Path); err != nil {
+			return err
+		}
+		if err := checkInit(cfg.Init); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,11 @@ func (c Config) over(old Config) (Config, error) {
 		return c, fmt.Errorf("the lab in %s has --hosts=%s and cannot go on with %s; start it without, or discard it with `ocihpc-lab up --fresh`",
 			c.Dir, old.Hosts, c.Hosts)
 	}
-	c.Hosts, c.TimeScale = old.Hosts, cmp.Or(c.TimeScale, old.TimeScale)
+	if c.Init != "" && c.Init != old.Init {
+		return c, fmt.Errorf("the lab in %s has --init=%s and cannot go on with %s; start it without, or discard it with `ocihpc-lab up --fresh`",
+			c.Dir, old.Init, c.Init)
+	}
+	c.Hosts, c.Init, c.TimeScale = old.Hosts, old.Init, cmp.Or(c.TimeScale, old.TimeScale)
 	c.HTTPPort, c.HTTPSPort, c.BastionPort = cmp.Or(c.HTTPPort, old.HTTPPort), cmp.Or(c.HTTPSPort, old.HTTPSPort), cmp.Or(c.BastionPort, old.BastionPort)
 	if c.Without == nil {
 		c.Without = old.Without

@@ -180,7 +180,7 @@ func (host *host) execSocket() string { return filepath.Join(host.dir, "exec.soc
 func (host *host) prepare(h *Hosts) (hostinit.Config, error) {
 	cfg := hostinit.Config{
 		Hostname: host.hostname, Root: filepath.Join(host.dir, "root"), UserNamespace: h.cfg.UserNamespace,
-		Address: host.address, Gateway: host.gateway, CloudInit: host.cloudInit,
+		Address: host.address, Gateway: host.gateway, CloudInit: host.cloudInit, Systemd: h.cfg.Systemd,
 		NoSSH: host.instance != nil && host.instance.Effect == ocisim.NodeNoSSH,
 	}
 	for _, device := range append(devices, h.cfg.NVIDIADevices...) {

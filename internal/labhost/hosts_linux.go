@@ -42,6 +42,8 @@ type Config struct {
 	// NVIDIADevices are the machine's real GPU devices, such as /dev/nvidia0; without one, hosts of GPU
 	// shapes have stand-ins.
 	NVIDIADevices []string
+	// Systemd says that PID 1 of every host is systemd; see [MissingForSystemd].
+	Systemd bool
 	// Without names Debian packages of the machine that hosts do not have.
 	Without []string
 }
@@ -93,6 +95,9 @@ func New(ctx context.Context, cfg Config) (*Hosts, error) {
 	} else {
 		h.cgroups, h.noCgroups = newCgroups()
 	}
+	if cfg.Systemd && h.noCgroups != nil {
+		return nil, fmt.Errorf("hosts cannot have systemd as their init: %w", h.noCgroups)
+	}
 	return h, nil
 }
 
@@ -125,16 +130,16 @@ func (h *Hosts) Boot(ctx context.Context, instance ocisim.Host) error {
 
 // BootBastion starts the bastion and returns when its sshd answers. It has no cloud-init.
 func (h *Hosts) BootBastion(ctx context.Context, b Bastion) error {
-	files := append(identity(b.Hostname, b.Address.Addr(), b.HostKey),
+	files := append(identity(b.Hostname, b.Address.Addr(), b.HostKey), cloudInitOff,
 		file{"/home/opc/.ssh/authorized_keys", []byte(b.AuthorizedKey + "\n"), 0o600, opcID})
 	return h.boot(ctx, &host{id: BastionID, hostname: b.Hostname, files: files, address: b.Address, gateway: b.Gateway})
 }
 
 func (h *Hosts) boot(ctx context.Context, host *host) error {
 	h.mu.Lock()
-	if h.hosts[host.id] != nil {
+	if err := h.admit(host.id); err != nil {
 		h.mu.Unlock()
-		return fmt.Errorf("boot %s: it runs already", host.id)
+		return err
 	}
 	host.number = h.next
 	h.next++

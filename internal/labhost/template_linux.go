@@ -47,7 +47,7 @@ func buildLayers(ctx context.Context, dir string, cfg Config) (layers, error) {
 		l.makeDirs, l.copyEtc, l.writeUsers,
 		func() error { return l.copyPackages(cfg.Without) },
 		func() error { return l.hide("/usr/sbin/policy-rc.d") }, // which keeps services off, in containers
-		l.writeTemplate,
+		func() error { return l.writeTemplate(cfg.Systemd) },
 		func() error { return l.copyOwnedByRoot(cfg.UserNamespace) },
 		func() error { return l.buildGPUPrograms(ctx, cfg.NVIDIADevices) },
 	} {
@@ -179,17 +179,25 @@ func copyFile(source, target string, mode fs.FileMode) error {
 	return os.Chmod(target, mode) // set-user-ID bits too
 }
 
-// writeTemplate writes the embedded files; scripts are executable.
-func (l layers) writeTemplate() error {
-	return fs.WalkDir(templateFiles, "template", func(path string, entry fs.DirEntry, err error) error {
+// writeTemplate writes the files that every host has, or those of hosts with systemd over them.
+func (l layers) writeTemplate(systemd bool) error {
+	if err := l.writeFiles(templateFiles, "template"); err != nil || !systemd {
+		return err
+	}
+	return l.writeSystemd()
+}
+
+// writeFiles writes embedded files; scripts are executable.
+func (l layers) writeFiles(files embed.FS, root string) error {
+	return fs.WalkDir(files, root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		target := filepath.Join(l.base, strings.TrimPrefix(path, "template"))
+		target := filepath.Join(l.base, strings.TrimPrefix(path, root))
 		if entry.IsDir() {
 			return os.MkdirAll(target, 0o755)
 		}
-		content, err := templateFiles.ReadFile(path)
+		content, err := files.ReadFile(path)
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ type Config struct {
 	Gateway netip.Addr   `json:"gateway"`
 	// CloudInit says whether cloud-init runs.
 	CloudInit bool `json:"cloud_init"`
-	// Systemd says that PID 1 becomes systemd.
+	// Systemd says that PID 1 becomes systemd, which then starts sshd and cloud-init.
 	Systemd bool `json:"systemd"`
 	// NoSSH says that sshd never runs.
 	NoSSH bool `json:"no_ssh"`

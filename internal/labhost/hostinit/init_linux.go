@@ -15,10 +15,15 @@ import (
 )
 
 func init() {
-	if os.Getenv(StageVariable) != StageHost {
+	life := run
+	switch os.Getenv(StageVariable) {
+	case StageHost:
+	case stageServe:
+		life = serve
+	default:
 		return
 	}
-	if err := run(); err != nil {
+	if err := life(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -80,6 +85,9 @@ func boot(cfg Config, children *reaper, up *Report) error {
 	if err := configureNetwork(cfg); err != nil {
 		return err
 	}
+	if cfg.Systemd {
+		return becomeSystemd(cfg)
+	}
 	if cfg.NoSSH {
 		return nil
 	}
@@ -91,7 +99,11 @@ func boot(cfg Config, children *reaper, up *Report) error {
 	if err != nil {
 		return fmt.Errorf("start sshd: %w", err)
 	}
-	if err := waitForPort("127.0.0.1:22", sshd); err != nil {
+	err = waitForPort("127.0.0.1:22", sshd.done, func() error {
+		messages, err := os.ReadFile(sshdLog)
+		return errors.Join(fmt.Errorf("sshd ended with status %d: %s", sshd.exitStatus(), messages), err)
+	})
+	if err != nil {
 		return err
 	}
 	go superviseSSHD(children, sshd, console)
@@ -112,8 +124,8 @@ func superviseSSHD(children *reaper, sshd *child, console *os.File) {
 	}
 }
 
-// waitForPort returns when something accepts connections there, or an error when the server has ended.
-func waitForPort(address string, server *child) error {
+// waitForPort returns when something accepts connections there, or the reason when it never will.
+func waitForPort(address string, never <-chan struct{}, reason func() error) error {
 	dialer := net.Dialer{Timeout: time.Second}
 	for {
 		conn, err := dialer.Dial("tcp", address)
@@ -124,9 +136,8 @@ func waitForPort(address string, server *child) error {
 			return fmt.Errorf("wait for sshd: %w", err)
 		}
 		select {
-		case <-server.done:
-			messages, err := os.ReadFile(sshdLog)
-			return errors.Join(fmt.Errorf("sshd ended with status %d: %s", server.exitStatus(), messages), err)
+		case <-never:
+			return reason()
 		case <-time.After(2 * time.Millisecond):
 		}
 	}

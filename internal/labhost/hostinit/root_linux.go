@@ -268,21 +268,19 @@ func replaceClasses(class string, own []string) error {
 	return nil
 }
 
-// mountDev makes a /dev with the given devices. They are bound, because mknod needs the machine's root.
+// mountDev makes a /dev with the given devices.
 func mountDev(cfg Config) error {
 	if err := mountNew(cfg, "tmpfs", "dev", "mode=755", unix.MS_NOSUID); err != nil {
 		return err
 	}
 	for _, device := range cfg.Devices {
-		target := filepath.Join(cfg.Root, device)
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return fmt.Errorf("make %s: %w", filepath.Dir(device), err)
-		}
-		if err := os.WriteFile(target, nil, 0o644); err != nil { // #nosec G306 -- only a place to bind to
+		if err := makeDevice(device, filepath.Join(cfg.Root, device)); err != nil {
 			return fmt.Errorf("make %s: %w", device, err)
 		}
-		if err := bind(device, target); err != nil {
-			return err
+	}
+	if cfg.Systemd { // It keeps the mode and the owner of its console as it wants them: it must not be /dev/null itself.
+		if err := makeDevice("/dev/null", filepath.Join(cfg.Root, "dev/console")); err != nil {
+			return fmt.Errorf("make /dev/console: %w", err)
 		}
 	}
 	if err := mountNew(cfg, "devpts", "dev/pts", "newinstance,ptmxmode=0666,mode=0620", unix.MS_NOSUID|unix.MS_NOEXEC); err != nil {
@@ -299,6 +297,29 @@ func mountDev(cfg Config) error {
 		}
 	}
 	return nil
+}
+
+// makeDevice makes a device of the host's own, so that the machine's keeps its mode and its owner whatever the
+// host does. A user namespace cannot make any; there the machine's is bound, which its root cannot change.
+func makeDevice(source, target string) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	var device unix.Stat_t
+	if err := unix.Stat(source, &device); err != nil {
+		return err
+	}
+	err := unix.Mknod(target, device.Mode, int(device.Rdev)) // #nosec G115 -- device numbers are small
+	if errors.Is(err, unix.EPERM) {
+		if err := os.WriteFile(target, nil, 0o644); err != nil { // #nosec G306 -- only a place to bind to
+			return err
+		}
+		return bind(source, target)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Chown(target, int(device.Uid), int(device.Gid)), unix.Chmod(target, device.Mode&0o7777))
 }
 
 // pivot makes root this process's root and lets go of the machine's.
