@@ -69,7 +69,7 @@ var CheckKinds = []CheckKind{
 	{"rdma_rate", "speed of the RDMA ports", "it is below the shape's, but the catalog is not sure", "it is below the shape's", AdviceReplace},
 	{"rdma_flaps", "how often RDMA links went down since boot", "a port did so 3 times more than the steadiest", "", "check again under load; if the count grows, the cable or port is bad: " + AdviceReplace},
 	{"rdma_pcie", "PCIe width and speed of the RDMA adapters", "a link is slower than it can", "a link is narrower than it can", AdviceReboot},
-	{"rdma_authentication", "802.1X of the RDMA ports (wpa_supplicant)", "", "a port is not authenticated: the network drops its packets", AdviceWait},
+	{"rdma_authentication", "802.1X of the RDMA ports (wpa_supplicant)", "wpa_supplicant serves none of them", "a port is not authenticated: the network drops its packets", AdviceWait},
 	{"rdma_addresses", "IPv4 addresses of the RDMA ports", "", "a port has none, or two ports have the same", AdviceWait},
 	{"rdma_mtu", "MTU of the RDMA ports", "it differs between ports, or is below 4220", "", AdviceWait},
 	{"rdma_gid", "GID table of the RDMA ports: NCCL needs RoCE v2 over IPv4 at its index", "NCCL's index for the shape holds another kind", "no entry is RoCE v2 over IPv4", AdviceWait},
