@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/setup"
 )
 
 // client is the engine's command line.
@@ -51,7 +53,8 @@ func (c client) pull(ctx context.Context, image string, output io.Writer) error 
 		argv = []string{c.program, "images", "pull", "--hosts-dir", containerdDir + "/certs.d", longReference(image)}
 	}
 	if err := runAs(ctx, output, c.who, append(env, c.environment()...), argv...); err != nil {
-		return fmt.Errorf("pull %s: %w", image, err)
+		return setup.Advise(fmt.Errorf("pull %s: %w", image, err),
+			"see whether the node reaches the registry (route, DNS, proxy), whether it knows the image, and whether it wants credentials; where the disk is full, set data_root to a larger one")
 	}
 	return nil
 }
@@ -93,6 +96,10 @@ func (c client) digest(ctx context.Context, image string) (string, error) {
 		return c.digestOfContainerd(ctx, image)
 	}
 	known, err := c.answer(ctx, "images", "--quiet", "--no-trunc", image)
+	var refused *setup.ProgramError
+	if c.program == "podman" && errors.As(err, &refused) && strings.Contains(refused.Said, "image not known") {
+		return "", nil // others say nothing
+	}
 	if err != nil || known == "" {
 		return "", err
 	}

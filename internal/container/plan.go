@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
@@ -34,6 +35,7 @@ type plan struct {
 	user     *account   // of the rootless engine; nil is none
 	auth     string
 	gpus     bool // the node has NVIDIA GPUs
+	rdma     bool // and RDMA adapters
 	count    int  // of its GPUs, where it is certain
 	steps    []setup.Step
 }
@@ -49,6 +51,9 @@ func Plan(ctx context.Context, want job.ContainerRuntime, o Options) ([]setup.St
 		return p.removal(), nil
 	}
 	p.prechecks()
+	if want.DataRoot != "" {
+		p.add(setup.Directory{Ident: setup.Ident{ID: "data-root"}, Place: setup.Place{Path: want.DataRoot, Mode: 0o755}})
+	}
 	if p.gpus {
 		if err := p.toolkit(); err != nil {
 			return nil, err
@@ -104,12 +109,15 @@ func (p *plan) lookAtShape(name string) error {
 	case found && known.GPUVendor == shape.AMD:
 		return setup.Advise(fmt.Errorf("containers with the AMD GPUs of %s: %w", name, ErrUnsupported), "NVIDIA shapes are; leave container_runtime out, and set up ROCm's own")
 	case found:
+		p.rdma = known.IsRDMA()
 		p.gpus = known.GPUVendor == shape.NVIDIA
 		if known.GPUs.Usable() {
 			p.count = known.GPUs.V
 		}
 	default:
 		p.gpus = installed("nvidia-smi")
+		adapters, err := os.ReadDir("/sys/class/infiniband")
+		p.rdma = err == nil && len(adapters) > 0
 	}
 	return nil
 }

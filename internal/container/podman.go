@@ -16,8 +16,7 @@ func (p *plan) podman() {
 	}
 	p.add(p.packageStep(setup.Packages{Ident: setup.Ident{ID: "install-podman", Label: "Install Podman"}, Names: p.podmanPackages(name)}))
 	if p.want.DataRoot != "" {
-		p.add(setup.Directory{Ident: setup.Ident{ID: "data-root"}, Place: setup.Place{Path: p.want.DataRoot, Mode: 0o755}},
-			p.file("podman-storage", "", "/etc/containers/storage.conf", podmanStorage(p.storage(nil), p.want.DataRoot)))
+		p.add(p.file("podman-storage", "", "/etc/containers/storage.conf", podmanStorage(p.storage(nil), p.want.DataRoot)))
 	}
 	if p.user != nil {
 		p.rootlessUser()
@@ -29,7 +28,7 @@ func (p *plan) podmanPackages(name string) []string {
 	if p.platform.Packages == "rpm" {
 		return []string{name}
 	}
-	return []string{name, "crun", "fuse-overlayfs"}
+	return []string{name, "fuse-overlayfs"}
 }
 
 // podmanStorage has both root's and the users' images on the same disk. storage.conf(5) expands $USER.

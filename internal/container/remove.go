@@ -170,17 +170,25 @@ func (r removePackages) Check(context.Context) (setup.State, error) {
 	return setup.State{Done: !left}, nil
 }
 
-// Apply removes one after the other, as long as there are any that no other package needs.
+// Apply removes them together; where another package needs one of them, one after the other, as long as there are any
+// that no other needs.
 func (r removePackages) Apply(ctx context.Context, output io.Writer) error {
 	remove := []string{"rpm", "--erase"}
 	if r.kind == "deb" {
 		remove = []string{"dpkg", "--purge"}
 	}
-	left := slices.Clone(r.packages)
-	for again := true; again; {
+	left := slices.DeleteFunc(slices.Clone(r.packages), func(p Placed) bool { return packageVersion(ctx, r.kind, p.Name) == "" })
+	together := slices.Clone(remove)
+	for _, p := range left {
+		together = append(together, p.Name)
+	}
+	if len(left) > 0 && run(ctx, output, together...) == nil {
+		left = nil
+	}
+	for again := len(left) > 0; again; {
 		again = false
 		left = slices.DeleteFunc(left, func(p Placed) bool {
-			gone := packageVersion(ctx, r.kind, p.Name) == "" || run(ctx, io.Discard, append(remove, p.Name)...) == nil
+			gone := run(ctx, io.Discard, append(remove, p.Name)...) == nil
 			again = again || gone
 			return gone
 		})
@@ -216,5 +224,5 @@ func (f forget) Apply(ctx context.Context, output io.Writer) error {
 	if err := run(ctx, output, "systemctl", "daemon-reload"); err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(backupDir), removeFile(f.record.path))
+	return errors.Join(os.RemoveAll(backupDir), os.RemoveAll(downloadDir), removeFile(f.record.path))
 }

@@ -23,7 +23,7 @@ var versionPrograms = map[job.Engine]map[string][]string{
 		compToolkit:      {"nvidia-ctk", "--version"},
 	},
 	job.Docker: {
-		compDocker:  {"docker", "--version"},
+		compDocker:  {"docker", "version", "--format={{.Server.Version}}"},
 		compToolkit: {"nvidia-ctk", "--version"},
 	},
 	job.Podman: {
@@ -60,8 +60,9 @@ func Report(ctx context.Context, want job.ContainerRuntime, o Options, result *j
 		}
 		err = errors.Join(err, looked)
 	}
-	if p.gpus && prove != "" && err == nil {
-		result.GPUs, err = c.gpus(ctx, prove)
+	if p.gpus && result.Images[prove] != "" {
+		seen, failed := c.gpus(ctx, prove)
+		result.GPUs, err = seen, errors.Join(err, failed)
 	}
 	return err
 }

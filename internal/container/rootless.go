@@ -32,10 +32,12 @@ func (p *plan) rootlessUser() {
 			fmt.Sprintf("# Written by ocihpc-runner: RDMA registers the memory that it uses.\n%s - memlock unlimited\n", p.user.name)),
 		p.file("rootless-user-manager", "Let the services of "+p.user.name+" lock memory and limit containers", limits, userManagerLimits),
 		linger{p.user, p.record},
-		managerLimits{p.user}, delegated{p.user})
+		delegated{p.user})
+	if p.rdma {
+		p.add(managerLimits{p.user})
+	}
 	if p.want.DataRoot != "" {
-		p.add(setup.Directory{Ident: setup.Ident{ID: "data-root"}, Place: setup.Place{Path: p.want.DataRoot, Mode: 0o755}},
-			setup.Directory{Ident: setup.Ident{ID: "rootless-data-root"}, Place: setup.Place{Path: p.want.DataRoot + "/" + p.user.name, Mode: 0o700, Owner: p.user.name}})
+		p.add(setup.Directory{Ident: setup.Ident{ID: "rootless-data-root"}, Place: setup.Place{Path: p.want.DataRoot + "/" + p.user.name, Mode: 0o700, Owner: p.user.name}})
 	}
 }
 
@@ -79,11 +81,14 @@ func (l linger) Apply(ctx context.Context, output io.Writer) error {
 	if err := l.record.put(Placed{Kind: KindLinger, Name: l.user.name}); err != nil {
 		return err
 	}
-	if err := run(ctx, output, "loginctl", "enable-linger", l.user.name); err != nil {
-		return err
-	}
-	if err := run(ctx, output, "systemctl", "start", fmt.Sprintf("user@%d.service", l.user.uid)); err != nil {
-		return err
+	for _, argv := range [][]string{ // the limits of user@.service were written just now
+		{"systemctl", "daemon-reload"},
+		{"loginctl", "enable-linger", l.user.name},
+		{"systemctl", "start", fmt.Sprintf("user@%d.service", l.user.uid)},
+	} {
+		if err := run(ctx, output, argv...); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, busLimit)
 	defer cancel()
@@ -140,7 +145,11 @@ func (m managerLimits) Apply(ctx context.Context, output io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return run(ctx, output, "prlimit", "--pid", pid, "--memlock=unlimited:unlimited")
+	if err := run(ctx, output, "prlimit", "--pid", pid, "--memlock=unlimited:unlimited"); err != nil {
+		return trapped("reboot the node: the new limit is in user@.service and limits.d; where that does not help, something above the node (a container, a sandbox) limits locked memory",
+			"%s's containers may lock too little memory for RDMA: %w", m.user.name, err)
+	}
+	return nil
 }
 
 // memlockOf finds the soft limit in the text of /proc/PID/limits.

@@ -135,7 +135,11 @@ func (cdi) Check(ctx context.Context) (setup.State, error) {
 	if err != nil {
 		return setup.State{}, fmt.Errorf("count the GPUs: %w", err)
 	}
-	for i := range strings.Count("\n"+shown, "\nGPU ") {
+	count := strings.Count("\n"+shown, "\nGPU ")
+	if cdiNames(string(text), fmt.Sprint(count)) {
+		return setup.State{Detail: fmt.Sprintf("it names GPU %d, which the driver does not show any more", count)}, nil
+	}
+	for i := range count {
 		if !cdiNames(string(text), fmt.Sprint(i)) {
 			return setup.State{Detail: fmt.Sprintf("it does not name GPU %d", i)}, nil
 		}
