@@ -107,10 +107,10 @@ func (c client) digest(ctx context.Context, image string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for found := range strings.FieldsSeq(digests) {
-		return found, nil
+	if named := strings.Fields(digests); len(named) > 0 {
+		return named[0], nil
 	}
-	return "", fmt.Errorf("%s has %s without a digest", c, image)
+	return first(strings.Fields(known)), nil // it was loaded or built here: no registry gave it a digest
 }
 
 func (c client) digestOfContainerd(ctx context.Context, image string) (string, error) {

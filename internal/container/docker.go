@@ -3,7 +3,10 @@
 package container
 
 import (
+	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/setup"
 )
@@ -19,10 +22,35 @@ func (p *plan) docker() {
 	const daemon = "/etc/docker/daemon.json"
 	p.add(p.fileStep(jsonFile{id: "docker-config", path: daemon, set: wanted, unlessSet: map[string]any{"live-restore": true}}, daemon),
 		p.file("docker-limits", "Let Docker's containers lock memory, as RDMA needs it", unitDir+"/docker.service.d/90-ocihpc.conf", "# Written by ocihpc-runner.\n[Service]\nLimitMEMLOCK=infinity\n"),
+		p.service("containerd.service", nil), // so that a removal stops it, too
 		p.service("docker.service", nil, daemon))
+	if p.gpus {
+		p.add(trap{"check-docker-cdi", "Look whether Docker knows CDI", dockerKnowsCDI})
+	}
 	if p.user != nil {
 		p.rootlessDocker()
 	}
+}
+
+// firstDockerWithCDI is the major version that has the setting features.cdi.
+const firstDockerWithCDI = 25
+
+// dockerKnowsCDI asks the daemon for its version.
+func dockerKnowsCDI(ctx context.Context) error {
+	version, err := answer(ctx, "docker", "version", "--format={{.Server.Version}}")
+	if err != nil {
+		return fmt.Errorf("ask Docker for its version: %w", err)
+	}
+	return cdiInDocker(version)
+}
+
+func cdiInDocker(version string) error {
+	major, _, _ := strings.Cut(version, ".")
+	if number, err := strconv.Atoi(major); err == nil && number < firstDockerWithCDI {
+		return trapped("take Docker's own packages: without a mirror they are the default, with one put docker-ce into the repositories of the nodes; or take engine = podman, which needs no newer version",
+			"Docker %s does not know CDI, %d is the first that does", version, firstDockerWithCDI)
+	}
+	return nil
 }
 
 // rootlessDocker plans Docker of a user.

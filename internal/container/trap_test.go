@@ -50,6 +50,8 @@ func TestTraps(t *testing.T) {
 		{"home on NFS", mounted.storage("/home/usera/.local/share/containerd", "storage")(t.Context()), "/home, a file system of the network (nfs4)", "/mnt/localdisk/containers"},
 		{"on an overlay", mounted.storage("/mnt/with space/x", "storage")(t.Context()), "is on an overlay", "tmpfs"},
 		{"local", mounted.storage("/home/local/usera", "storage")(t.Context()), "", ""},
+		{"Docker without CDI", cdiInDocker("20.10.24+dfsg1"), "Docker 20.10.24+dfsg1 does not know CDI", "docker-ce"},
+		{"Docker with CDI", cdiInDocker("28.5.1"), "", ""},
 		{"other engine", (&plan{before: job.Docker, want: job.ContainerRuntime{Engine: job.Containerd}, record: &Record{}}).otherEngine(t.Context()), "docker was set up here before", `engine = "docker"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
