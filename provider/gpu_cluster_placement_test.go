@@ -47,8 +47,8 @@ func TestAccGPUCluster_placement(t *testing.T) {
 				fmt.Sprintf("network_block_ids = [%q]", block), `placement_constraint = "SINGLE_BLOCK"`)
 			t.Parallel()
 			s.Apply()
-			if island_, blocks, constraint := s.placed(); island_ != island || !slices.Equal(blocks, []string{block}) || constraint != "SINGLE_BLOCK" {
-				t.Errorf("OCI has %s, %q, %s", island_, blocks, constraint)
+			if in, blocks, constraint := s.placed(); in != island || !slices.Equal(blocks, []string{block}) || constraint != "SINGLE_BLOCK" {
+				t.Errorf("OCI has %s, %q, %s", in, blocks, constraint)
 			}
 			s.ExpectNoChanges()
 			s.want()
@@ -157,6 +157,16 @@ func TestAccGPUCluster_unknownAtPlan(t *testing.T) {
 					t.Errorf("the interconnect is %s", became)
 				}
 			})
+		}
+	})
+	t.Run("two interconnects", func(t *testing.T) {
+		s := newScene(t, ocisim.Scenario{})
+		t.Parallel()
+		some := atApply(true, `"ocid1.computecluster.oc1..x"`)
+		s.Configure(clusterHCL(s.region, interconnects["cluster network"], "compute_cluster_id = "+some) + later)
+		golden(t, "two_interconnects_at_apply", s.try())
+		if stats := s.region.Stats(); stats.ClusterNetworks+stats.InstanceConfigurations != 0 {
+			t.Errorf("left over: %+v", stats)
 		}
 	})
 	t.Run("strategy", func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
-// onlookers hold a node's boot back until Terraform has looked at the cluster some more, and then note how
+// onlookers hold a node's boot back until Terraform has sent some more requests, and then note how
 // many other nodes run.
 type onlookers struct {
 	acctest.Gate
@@ -44,15 +44,11 @@ func (o *onlookers) Boot(ctx context.Context, _ ocisim.Host) error {
 	if region == nil {
 		return nil
 	}
-	looks := func() int {
-		calls := region.Stats().Operations
-		return calls["GetClusterNetwork"] + calls["GetComputeCluster"] + calls["GetInstancePool"]
-	}
-	for enough := looks() + 5; looks() < enough; {
+	for enough := region.Stats().Requests + 20; region.Stats().Requests < enough; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Millisecond): // Looks cannot be waited for otherwise.
+		case <-time.After(time.Millisecond): // Requests cannot be waited for otherwise.
 		}
 	}
 	others := slices.DeleteFunc(region.Instances(), func(i ocisim.InstanceState) bool { return i.State != "RUNNING" })
@@ -71,7 +67,7 @@ func TestAccGPUCluster_maxUnavailable(t *testing.T) {
 	}{
 		"one of a cluster network": {"cluster network", nil, 1},
 		"two of a compute cluster": {"compute cluster", []string{"max_unavailable = 2"}, 2},
-		"one of an instance pool":  {"instance pool", []string{"max_unavailable = 1"}, 1},
+		"one of a compute cluster": {"compute cluster", []string{"max_unavailable = 1"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hosts := &onlookers{}
