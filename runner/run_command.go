@@ -60,15 +60,7 @@ A small job:
 			if err != nil {
 				return err
 			}
-			text := func(w io.Writer) error { return report.Table(w, result) }
-			junit := func(w io.Writer) error { return report.JUnit(w, result.Nodes, result.Runs) }
-			if err := out.print(cmd.OutOrStdout(), result, text, junit); err != nil {
-				return fmt.Errorf("print the result: %w", err)
-			}
-			if status := jobdir.StatusOf(result.Outcome); status != jobdir.StatusPass {
-				return exitCode(status)
-			}
-			return nil
+			return printResult(cmd.OutOrStdout(), out, result)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "job `directory` (default ~/.ocihpc/jobs/KEY)")
@@ -76,6 +68,19 @@ A small job:
 	cmd.Flags().DurationVar(&connectTimeout, "connect-timeout", time.Minute, "`time` to wait for nodes that cannot be reached at once")
 	out.flag(cmd)
 	return cmd
+}
+
+// printResult prints a result, and gives the exit status for it as an error.
+func printResult(w io.Writer, out *output, result job.Result) error {
+	text := func(w io.Writer) error { return report.Table(w, result) }
+	junit := func(w io.Writer) error { return report.JUnit(w, result.Nodes, result.Runs) }
+	if err := out.print(w, result, text, junit); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	if status := jobdir.StatusOf(result.Outcome); status != jobdir.StatusPass {
+		return exitCode(status)
+	}
+	return nil
 }
 
 // runJob works on the job in a file, and shows how it goes.
@@ -88,6 +93,11 @@ func runJob(ctx context.Context, file, directory string, connectTimeout time.Dur
 	if err != nil {
 		return job.Result{}, err
 	}
+	return workOn(ctx, j, dir, connectTimeout, stderr)
+}
+
+// workOn works on a job in its directory, and shows how it goes.
+func workOn(ctx context.Context, j job.Job, dir job.Dir, connectTimeout time.Duration, stderr io.Writer) (job.Result, error) {
 	runner, err := os.Executable()
 	if err != nil {
 		return job.Result{}, fmt.Errorf("find this program: %w", err)

@@ -75,6 +75,11 @@ type Checks struct {
 	Skip []string `json:"skip,omitempty"`
 }
 
+// None says that nothing is asked for.
+func (c Checks) None() bool {
+	return c.Timezone == "" && len(c.Mounts) == 0 && !c.FirewallOff && c.CloudInitWaitSeconds == 0
+}
+
 // Benchmark asks for nccl-tests: first each node alone, then all nodes together.
 type Benchmark struct {
 	// Collective such as all_reduce.

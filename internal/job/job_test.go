@@ -44,7 +44,7 @@ func fullJob() Job {
 				DataRoot: "/mnt/localdisk/containers", Images: []string{"nvcr.io/nvidia/pytorch:24.01-py3"}, ShareImages: true,
 				ProofImage: "nvcr.io/nvidia/pytorch:24.01-py3", Remove: true,
 			},
-			DryRun: true, MaxSessions: 8, MaxDownloads: 4, LockWaitSeconds: 5, ReconnectSeconds: 60,
+			MaxSessions: 8, MaxDownloads: 4, LockWaitSeconds: 5, ReconnectSeconds: 60,
 		},
 		Benchmark: &Benchmark{
 			Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: 1 << 30, StepFactor: 2, DataType: "float", RedOp: "sum",
@@ -150,12 +150,19 @@ func TestSchemasAcceptWhatIsWritten(t *testing.T) {
 
 // A field that is added to the types and not to the schema, or the other way round, is found by this: every
 // property of the schema is in the full document, and additional ones are refused.
+// dryRun is fullJob with the field that a job with a benchmark may not have.
+func dryRun() Job {
+	j := fullJob()
+	j.Setup.DryRun, j.Benchmark = true, nil
+	return j
+}
+
 func TestSchemasKnowEveryField(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		schema []byte
 		value  any
-	}{"job": {JobSchema, fullJob()}, "result": {ResultSchema, fullResult()}} {
+	}{"job": {JobSchema, []Job{fullJob(), dryRun()}}, "result": {ResultSchema, fullResult()}} {
 		written := map[string]bool{}
 		collectKeys(instance(t, test.value), written)
 		var schema any
@@ -296,6 +303,7 @@ func TestValidate(t *testing.T) {
 		"data root":           {func(j *Job) { j.Setup.ContainerRuntime.DataRoot = "x" }, "data_root"},
 		"image":               {func(j *Job) { j.Setup.ContainerRuntime.Images = []string{"--help"} }, "image"},
 		"proof image":         {func(j *Job) { j.Setup.ContainerRuntime.ProofImage = "a b" }, "proof_image"},
+		"measured dry run":    {func(j *Job) { j.Setup.DryRun = true }, "dry run"},
 		"run's time":          {func(j *Job) { j.Benchmark.TimeoutSeconds = 0 }, "benchmark.timeout_seconds"},
 	}
 	for name, test := range tests {
@@ -328,7 +336,7 @@ func TestKey(t *testing.T) {
 		"sessions":       {func(j *Job) { j.Setup.MaxSessions++ }, true},
 		"waits":          {func(j *Job) { j.Setup.LockWaitSeconds, j.Setup.ReconnectSeconds = 1, 1 }, true},
 		"step":           {func(j *Job) { j.Setup.Steps[0].File.Content = "other" }, false},
-		"dry run":        {func(j *Job) { j.Setup.DryRun = false }, false},
+		"dry run":        {func(j *Job) { j.Setup.DryRun = true }, false},
 		"replaced node":  {func(j *Job) { j.Nodes[0].ID = "ocid1.instance.oc1..b" }, false},
 		"expectation":    {func(j *Job) { j.Benchmark.Expect.AtLeastBytes++ }, false},
 		"trigger":        {func(j *Job) { j.Triggers["image"] = "other" }, false},

@@ -2,6 +2,11 @@
 
 package job
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Setup asks for what is to be on every node: first the steps of whoever asks, in their order, then the
 // container runtime. All of it is idempotent: what is in place already is left alone.
 type Setup struct {
@@ -164,13 +169,55 @@ func (s *NodeSetup) Outcome() Outcome {
 // KindStepFailed is the kind of the failure of a node on which a step failed.
 const KindStepFailed = "step_failed"
 
-// Count gives the number of steps with this outcome.
-func (s *NodeSetup) Count(outcome StepOutcome) int {
-	n := 0
-	for _, step := range s.Steps {
-		if step.Outcome == outcome {
-			n++
+// Summary puts what came of a node's steps into a few words, such as "3 changed, 11 in place".
+func (s *NodeSetup) Summary() string {
+	if s == nil {
+		return "not set up"
+	}
+	return countOutcomes(s.Steps)
+}
+
+// SetupSummary does so for all nodes: "14 steps on 64 nodes: 3 changed, 893 in place".
+func SetupSummary(nodes []NodeResult) string {
+	var all []StepResult
+	steps, reached := 0, 0
+	for _, n := range nodes {
+		if n.Setup != nil {
+			all = append(all, n.Setup.Steps...)
+			steps = max(steps, len(n.Setup.Steps))
+			reached++
 		}
 	}
-	return n
+	return fmt.Sprintf("%s on %s: %s", plural(steps, "step"), plural(reached, "node"), countOutcomes(all))
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func countOutcomes(steps []StepResult) string {
+	var said []string
+	for _, outcome := range []struct {
+		is    StepOutcome
+		words string
+	}{
+		{StepChanged, "changed"}, {StepWouldChange, "would change"}, {StepFailed, "failed"}, {StepNotRun, "not run"}, {StepUnchanged, "in place"},
+	} {
+		n := 0
+		for _, step := range steps {
+			if step.Outcome == outcome.is {
+				n++
+			}
+		}
+		if n > 0 {
+			said = append(said, fmt.Sprintf("%d %s", n, outcome.words))
+		}
+	}
+	if len(said) == 0 {
+		return "nothing done"
+	}
+	return strings.Join(said, ", ")
 }

@@ -44,6 +44,9 @@ func (j Job) Validate() error {
 	v.list = append(v.list, j.Checks.problems()...)
 	if j.Setup != nil {
 		v.setup(*j.Setup)
+		if j.Setup.DryRun && j.Benchmark != nil {
+			v.add("setup.dry_run leaves the nodes as they are: leave the benchmark out of a dry run")
+		}
 	}
 	if j.Benchmark != nil {
 		v.benchmark(*j.Benchmark)

@@ -54,7 +54,7 @@ func Start(ctx context.Context, dir job.Dir, runner string) (State, error) {
 	if holder, err := Holder(dir); err != nil || holder != 0 {
 		return Running, err
 	}
-	if passed, err := passed(dir, j.Key()); err != nil || passed {
+	if passed, err := passed(dir, j); err != nil || passed {
 		return Finished, err
 	}
 	if err := errors.Join(sweep(dir), removed(dir.Log())); err != nil {
@@ -74,8 +74,12 @@ func Start(ctx context.Context, dir job.Dir, runner string) (State, error) {
 	return Started, begun(ctx, dir, startLimit, exited)
 }
 
-// passed says whether the result in the directory is a pass of this very job, not of one that was there before.
-func passed(dir job.Dir, key string) (bool, error) {
+// passed says whether the result in the directory is a pass of this very job, not of one that was there before. What a
+// dry run found may have changed since: it is always run anew.
+func passed(dir job.Dir, j job.Job) (bool, error) {
+	if j.Setup != nil && j.Setup.DryRun {
+		return false, nil
+	}
 	status, over, err := finished(dir)
 	if err != nil || !over || status != StatusPass {
 		return false, err
@@ -88,7 +92,7 @@ func passed(dir job.Dir, key string) (bool, error) {
 	if err := json.Unmarshal(text, &result); err != nil {
 		return false, fmt.Errorf("read the earlier result: %w", err)
 	}
-	return result.Key == key, nil
+	return result.Key == j.Key(), nil
 }
 
 // begun waits until the runner has the directory. exited gives the end of its process, where that is known.

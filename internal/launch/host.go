@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path"
 	"syscall"
 	"time"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote"
 )
@@ -64,6 +67,21 @@ func Run(ctx context.Context, host Host, runner string, c Command, stdout, stder
 	}
 	// The supervisor reads this; its end is the sign to end. A lost connection ends it too.
 	lifeline, hold := io.Pipe()
+	return converse(ctx, host, remote.Command{Line: c.Line(runner), Stdin: lifeline, Stdout: stdout, Stderr: stderr}, c.Argv[0], hold)
+}
+
+// Converse runs a command of the runner itself on a host, which reads what is written to the other end of lifeline, and
+// ends when that ends. When the context ends, hold is closed; the command has 15 seconds to end then.
+func Converse(ctx context.Context, host Host, runner, command string, lifeline *io.PipeReader, hold *io.PipeWriter, stdout, stderr io.Writer) error {
+	defer lifeline.Close() //nolint:errcheck // a pipe's reader never fails to close
+	line := "exec " + shellescape.QuoteCommand([]string{runner, command})
+	if !path.IsAbs(runner) {
+		line = "cd && " + line
+	}
+	return converse(ctx, host, remote.Command{Line: line, Stdin: lifeline, Stdout: stdout, Stderr: stderr}, command, hold)
+}
+
+func converse(ctx context.Context, host Host, cmd remote.Command, name string, hold *io.PipeWriter) error {
 	defer hold.Close() //nolint:errcheck // a pipe's writer never fails to close
 	session, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -72,9 +90,9 @@ func Run(ctx context.Context, host Host, runner string, c Command, stdout, stder
 		time.AfterFunc(endGrace, cancel)
 	})
 	defer stop()
-	err := host.Run(session, remote.Command{Line: c.Line(runner), Stdin: lifeline, Stdout: stdout, Stderr: stderr})
+	err := host.Run(session, cmd)
 	if ctx.Err() != nil {
-		return fmt.Errorf("ended %s: %w", c.Argv[0], context.Cause(ctx))
+		return fmt.Errorf("ended %s: %w", name, context.Cause(ctx))
 	}
 	return err
 }

@@ -23,14 +23,28 @@ import (
 // their ranks.
 const killAfter = 5 * time.Second
 
+// EndChildren ends all descendants of this process: SIGTERM first, SIGKILL after 5 seconds. Those that made themselves
+// daemons are among them if this process called [Adopt] before.
+func EndChildren() {
+	signalTree(os.Getpid(), unix.SIGTERM)
+	endChildren(time.Now().Add(killAfter))
+}
+
+// Adopt makes orphans among this process' descendants its children rather than init's: none escapes.
+func Adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
+	}
+	return nil
+}
+
 // Supervise runs a program on this node, with this process' stdout and stderr and without input, and gives
 // its exit status as a shell does (128 + signal). When the context ends or the lifeline is at its end, the
 // program gets SIGTERM, and after 5 seconds SIGKILL. In every case all its descendants, also those that
 // made themselves daemons, are gone when Supervise returns.
 func Supervise(ctx context.Context, c Command, lifeline io.Reader) (int, error) {
-	// Orphans become our children rather than init's: none escapes.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("become subreaper: %w", err)
+	if err := Adopt(); err != nil {
+		return 0, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sync/errgroup"
@@ -34,12 +35,11 @@ func (p connect) Run(ctx context.Context) error {
 	if len(p.nodes) == 1 {
 		return nil
 	}
-	signer, err := p.signer()
-	if err != nil {
+	var err error
+	if p.key, err = p.signer(); err != nil {
 		return err
 	}
-	self, err := p.self()
-	if err != nil {
+	if p.self, err = p.thisRunner(); err != nil {
 		return err
 	}
 	var done atomic.Int64
@@ -47,7 +47,7 @@ func (p connect) Run(ctx context.Context) error {
 	group.SetLimit(parallel)
 	for _, n := range p.nodes[1:] {
 		group.Go(func() error {
-			err := p.reach(ctx, n, signer, self)
+			err := p.reach(ctx, n, p.ConnectTimeout)
 			event := job.Event{Type: job.EventNode, Node: n.Name, Done: int(done.Add(1)) + 1, Total: len(p.nodes), Outcome: job.Pass, Message: "reached"}
 			if err != nil {
 				n.unreachable = p.explain(n, err)
@@ -82,8 +82,8 @@ func (p connect) signer() (ssh.Signer, error) {
 	return signer, nil
 }
 
-// self gives this very program, for nodes of this machine's architecture.
-func (p connect) self() (remote.Runners, error) {
+// thisRunner gives this very program, for nodes of this machine's architecture.
+func (p connect) thisRunner() (remote.Runners, error) {
 	binary, err := os.ReadFile(p.Runner)
 	if err != nil {
 		return nil, fmt.Errorf("read the runner: %w", err)
@@ -97,18 +97,19 @@ func (p connect) self() (remote.Runners, error) {
 	}, nil
 }
 
-func (p connect) reach(ctx context.Context, n *nodeWork, signer ssh.Signer, self remote.Runners) error {
-	dialing, cancel := context.WithTimeoutCause(ctx, p.ConnectTimeout, fmt.Errorf("not reached within %s", p.ConnectTimeout))
+// reach connects to a node, as soon as it answers within the limit, and puts the runner there.
+func (p *work) reach(ctx context.Context, n *nodeWork, limit time.Duration) error {
+	dialing, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not reached within %s", limit))
 	defer cancel()
 	client, err := remote.DialRetry(dialing, remote.Target{
 		Name: n.Name, Address: n.Address, Port: p.Job.SSH.Port, User: p.Job.SSH.User,
-		Signers: []ssh.Signer{signer}, HostKey: n.HostKey,
+		Signers: []ssh.Signer{p.key}, HostKey: n.HostKey,
 	}, nil)
 	if err != nil {
 		return err
 	}
 	n.close = client.Close
-	runner, err := remote.EnsureRunner(ctx, client, self)
+	runner, err := remote.EnsureRunner(ctx, client, p.self)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (p connect) reach(ctx context.Context, n *nodeWork, signer ssh.Signer, self
 }
 
 // explain gives the reason why a node is not part of the job.
-func (p connect) explain(n *nodeWork, err error) *job.Failure {
+func (p *work) explain(n *nodeWork, err error) *job.Failure {
 	failure := &job.Failure{
 		Kind: "unreachable", Node: n.Name, Message: fmt.Sprintf("%s (%s) could not be reached: %v", n.Name, n.Address, err),
 		Advice: fmt.Sprintf("see whether the node runs, and whether security lists and host firewalls let TCP port %d through between the nodes", p.Job.SSH.Port),

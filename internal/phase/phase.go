@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 
-// Package phase works on a job, phase by phase: reach the nodes, check them, measure each alone, measure
+// Package phase works on a job, phase by phase: reach the nodes, set them up, check them, measure each alone, measure
 // all together. It runs on the head node and reports what happens as events.
 package phase
 
@@ -11,8 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote"
 )
 
 // Phase is one step of a job.
@@ -63,6 +66,9 @@ type work struct {
 	nodes []*nodeWork // in the job's order; the first is the head node
 	runs  []job.Measurement
 
+	key  ssh.Signer     // for the nodes but the head; nil on one node alone
+	self remote.Runners // this very program
+
 	emitting sync.Mutex
 	phase    job.Phase
 }
@@ -99,7 +105,7 @@ func Execute(ctx context.Context, c Config) job.Result {
 
 // runAll runs the phases until one ends the job.
 func (w *work) runAll(ctx context.Context) *Stop {
-	for _, p := range []Phase{connect{w}, check{w}, eachNode{w}, allNodes{w}} {
+	for _, p := range w.phases() {
 		err := w.run(ctx, p)
 		var stop *Stop
 		switch {
@@ -113,6 +119,17 @@ func (w *work) runAll(ctx context.Context) *Stop {
 		}
 	}
 	return nil
+}
+
+// phases gives those that the job asks for, but the last.
+func (w *work) phases() []Phase {
+	if w.Job.Setup == nil {
+		return []Phase{connect{w}, check{w}, eachNode{w}, allNodes{w}}
+	}
+	if w.Job.Benchmark == nil && w.Job.Checks.None() {
+		return []Phase{connect{w}, setUp{w}}
+	}
+	return []Phase{connect{w}, setUp{w}, check{w}, eachNode{w}, allNodes{w}}
 }
 
 // remark is the error of a phase that did not do all it could, for a reason that does not end the job.

@@ -22,6 +22,7 @@ type Printer struct {
 	color bool
 
 	jobStart, phaseStart time.Time
+	nodes                int
 	phase                string // title of the one that runs
 	drawn                bool   // a live line stands without its end
 }
@@ -38,13 +39,15 @@ func Live(to io.Writer, width func() int, color bool) *Printer {
 func (p *Printer) Handle(e job.Event) {
 	switch e.Type {
 	case job.EventStarted:
-		p.jobStart = e.Time
+		p.jobStart, p.nodes = e.Time, e.Total
 		p.line("", fmt.Sprintf("Job %s on %s", e.Message, count(e.Total, "node")))
 	case job.EventPhaseStarted:
 		p.phase, p.phaseStart = e.Message, e.Time
 		p.begin()
 	case job.EventNode, job.EventOutput:
 		p.step(e)
+	case job.EventStep:
+		p.setUpStep(e)
 	case job.EventPhaseFinished:
 		p.end(e)
 	case job.EventResult:
@@ -76,6 +79,22 @@ func (p *Printer) step(e job.Event) {
 		return
 	}
 	p.line(e.Outcome, "  "+text)
+}
+
+// setUpStep draws a step of a node's set-up. Of many nodes, and of what was in place, only the live line tells: what
+// failed comes with the node's own end.
+func (p *Printer) setUpStep(e job.Event) {
+	if e.Step == nil {
+		return
+	}
+	outcome := strings.ReplaceAll(string(e.Step.Outcome), "_", " ")
+	text := fmt.Sprintf("%d/%d  %s: %s", e.Done, e.Total, e.Step.Title, outcome)
+	switch {
+	case p.nodes == 1 && e.Step.Outcome != job.StepUnchanged && e.Step.Outcome != job.StepNotRun:
+		p.line("", "  "+text)
+	case p.live():
+		p.redraw(p.phase + "  " + e.Node + "  " + text)
+	}
 }
 
 func (p *Printer) end(e job.Event) {

@@ -14,10 +14,11 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/nccl"
 )
 
-// Table writes a result as text for a terminal: the measured sizes of the run over all nodes, each node
+// Table writes a result as text for a terminal: what the set-up did, the measured sizes of the run over all nodes, each node
 // alone, checks that did not pass, and the verdict. The error is the writer's.
 func Table(w io.Writer, r job.Result) error {
 	p := &printer{w: w}
+	p.setUp(r)
 	overall := r.Overall()
 	if overall != nil && overall.Report != nil {
 		p.report(overall.Report)

@@ -34,9 +34,10 @@ type Program struct {
 
 // ProgramError says that a program ran, and ended otherwise than by exit status 0.
 type ProgramError struct {
-	Program string
-	State   string // how it ended, such as "exit status 1"
-	Said    string // its last line
+	Program  string
+	State    string // how it ended, such as "exit status 1"
+	Signaled bool   // it was ended by a signal
+	Said     string // its last line
 }
 
 func (e *ProgramError) Error() string {
@@ -87,7 +88,7 @@ func (p Program) Run(ctx context.Context, output io.Writer) (string, error) {
 	case err == nil || errors.Is(err, exec.ErrWaitDelay): // a daemon of it holds its output open
 		return stdout.String(), nil
 	case errors.As(err, &exit):
-		return stdout.String(), &ProgramError{Program: p.Argv[0], State: exit.String(), Said: lastLine(last.String())}
+		return stdout.String(), &ProgramError{Program: p.Argv[0], State: exit.String(), Signaled: exit.ExitCode() < 0, Said: lastLine(last.String())}
 	}
 	return stdout.String(), fmt.Errorf("run %s: %w", p.Argv[0], err)
 }

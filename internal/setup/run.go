@@ -53,6 +53,7 @@ func (o Options) run(ctx context.Context, step Step, pending bool) job.StepResul
 	r := job.StepResult{Name: step.Name(), Title: step.Title()}
 	var output tail
 	err := o.do(ctx, step, &r, &output)
+	awaitOwnEnd(ctx, err)
 	r.Seconds = time.Since(started).Seconds()
 	switch {
 	case err == nil:
@@ -68,6 +69,18 @@ func (o Options) run(ctx context.Context, step Step, pending bool) job.StepResul
 	}
 	r.Output = output.String()
 	return r
+}
+
+// awaitOwnEnd gives the context a moment to end when a program was ended by a signal: at a shutdown of the node
+// everything gets one, the programs as well as this process.
+func awaitOwnEnd(ctx context.Context, err error) {
+	var program *ProgramError
+	if errors.As(err, &program) && program.Signaled {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 func (o Options) do(ctx context.Context, step Step, r *job.StepResult, output *tail) error {
