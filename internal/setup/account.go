@@ -37,7 +37,10 @@ func becomeUser(cmd *exec.Cmd, name string) error {
 	}
 	credential.Uid, credential.Gid, credential.Groups = credential.Groups[0], credential.Groups[1], credential.Groups[2:]
 	cmd.SysProcAttr.Credential = credential
-	cmd.Dir = u.HomeDir
+	cmd.Dir = "/"
+	if _, err := os.Stat(u.HomeDir); err == nil {
+		cmd.Dir = u.HomeDir
+	}
 	runtime := "/run/user/" + u.Uid // systemd's, where user units are reached
 	cmd.Env = append(cmd.Env, "HOME="+u.HomeDir, "USER="+name, "LOGNAME="+name, "XDG_RUNTIME_DIR="+runtime,
 		"DBUS_SESSION_BUS_ADDRESS=unix:path="+runtime+"/bus")

@@ -86,6 +86,9 @@ func (d Download) Apply(ctx context.Context, output io.Writer) error {
 		}
 		var permanent permanentError
 		if ctx.Err() != nil || attempt == attempts || errors.As(err, &permanent) {
+			if info, statErr := os.Lstat(part); statErr == nil && info.Size() == 0 {
+				_ = os.Remove(part) // nothing to go on with
+			}
 			return err
 		}
 		_, _ = fmt.Fprintf(output, "attempt %d of %d: %v\n", attempt, attempts, err)
