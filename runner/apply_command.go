@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/container"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/setup"
 )
@@ -70,7 +72,18 @@ func becomeRoot() error {
 }
 
 // planSetup gives the steps of whoever asks, then those of the container runtime.
-func planSetup(_ context.Context, request setup.Request) (setup.Plan, error) {
+func planSetup(ctx context.Context, request setup.Request) (setup.Plan, error) {
 	steps, err := setup.Steps(request.Setup.Steps)
-	return setup.Plan{Steps: steps}, err
+	want := request.Setup.ContainerRuntime
+	if err != nil || want == nil {
+		return setup.Plan{Steps: steps}, err
+	}
+	options := container.Options{Shape: request.Shape, RegistryAuth: request.AuthFile()}
+	engine, err := container.Plan(ctx, *want, options)
+	return setup.Plan{
+		Steps: append(steps, engine...),
+		Describe: func(ctx context.Context, found *job.NodeSetup) error {
+			return container.Report(ctx, *want, options, found)
+		},
+	}, err
 }

@@ -62,6 +62,8 @@ type cluster struct {
 	// home holds everything of the cluster: a process of it names it, or works in it.
 	home  string
 	hosts []*sshdtest.Host
+	key   []byte
+	run0  string // the head node's /run/ocihpc
 }
 
 const gpusPerNode = 2
@@ -83,7 +85,9 @@ func newCluster(t *testing.T, nodes int) *cluster {
 	path := testsDir + ":/usr/bin:/bin"
 	c.env = []string{"HOME=" + home, "PATH=" + path, "OCIHPC_LAB_GPUS=" + gpus, "TMPDIR=" + home}
 	signer, key := sshdtest.NewKey(t)
-	c.write(c.dir.Key(), string(key), 0o600)
+	c.key, c.run0 = key, filepath.Join(home, "run-1")
+	c.giveKey()
+	c.mkdir("/run/ocihpc", c.run0)
 	c.job = job.Job{
 		Version: job.Version, TimeoutSeconds: 120,
 		Nodes: []job.Node{{Name: "gpu-1", Address: "127.0.0.1"}},
@@ -94,8 +98,11 @@ func newCluster(t *testing.T, nodes int) *cluster {
 	}
 	for i := 2; i <= nodes; i++ {
 		name := fmt.Sprintf("gpu-%d", i)
+		run := filepath.Join(home, fmt.Sprintf("run-%d", i))
+		c.mkdir(run)
 		h := sshdtest.Start(t, []ssh.PublicKey{signer.PublicKey()}, fmt.Sprintf(
-			`ForceCommand unshare --uts sh -c 'hostname %s; export PATH=%s OCIHPC_LAB_GPUS=%s TMPDIR=%s; exec bash -c "$SSH_ORIGINAL_COMMAND"'`, name, path, gpus, home))
+			`ForceCommand unshare --uts --mount sh -c 'hostname %s; mount --bind %s /run/ocihpc; export PATH=%s OCIHPC_LAB_GPUS=%s TMPDIR=%s; exec bash -c "$SSH_ORIGINAL_COMMAND"'`,
+			name, run, path, gpus, home))
 		c.hosts = append(c.hosts, h)
 		c.job.Nodes = append(c.job.Nodes, job.Node{Name: name, Address: h.Address, HostKey: h.HostKey()})
 		c.job.SSH = job.SSH{User: h.User, Port: h.Port}
@@ -105,6 +112,18 @@ func newCluster(t *testing.T, nodes int) *cluster {
 	}
 	return c
 }
+
+func (c *cluster) mkdir(dirs ...string) {
+	c.t.Helper()
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// giveKey puts the key there that logs in to the nodes; a job takes it away at its end.
+func (c *cluster) giveKey() { c.write(c.dir.Key(), string(c.key), 0o600) }
 
 // hangTogether makes the measurement over all nodes hang, with the one of each node alone as it was.
 func (c *cluster) hangTogether() {
@@ -133,9 +152,10 @@ func (c *cluster) until(what string, is func() bool) {
 	}
 }
 
-// command is a call of the runner on the head node.
+// command is a call of the runner on the head node, which has a /run/ocihpc of its own.
 func (c *cluster) command(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(c.t.Context(), runnerPath, args...)
+	argv := append([]string{"--mount", "sh", "-c", `mount --bind "$0" /run/ocihpc && exec "$@"`, c.run0, runnerPath}, args...)
+	cmd := exec.CommandContext(c.t.Context(), "unshare", argv...)
 	cmd.Env, cmd.Dir = c.env, c.home
 	return cmd
 }

@@ -25,6 +25,7 @@ type setupOptions struct {
 	versions []string
 
 	nodes, key, dir          string
+	registryAuth             string
 	timeout, lockWait        time.Duration
 	reconnect, connectWithin time.Duration
 }
@@ -94,6 +95,7 @@ A small set-up:
 	flags.DurationVar(&o.timeout, "timeout", 2*time.Hour, "`time` for all of it")
 	flags.StringVar(&o.nodes, "nodes", "", "set up all nodes of this job `file`, of which the first is this one; nothing but its nodes, ssh and shape counts")
 	flags.StringVar(&o.key, "key", "", "private key `file` that logs in to the other nodes (default: id_ed25519 in the job directory)")
+	flags.StringVar(&o.registryAuth, "registry-auth", "", "`file` with credentials of registries, as ~/.docker/config.json; no node keeps it")
 	flags.StringVar(&o.dir, "dir", "", "job `directory` (default ~/.ocihpc/jobs/KEY)")
 	out.flag(cmd)
 	return cmd
@@ -186,13 +188,17 @@ func (o *setupOptions) work(ctx context.Context, j job.Job, stderr io.Writer) (j
 	if err != nil {
 		return job.Result{}, err
 	}
-	if o.key != "" { // a copy: the job removes its key at its end
-		key, err := os.ReadFile(o.key)
-		if err != nil {
-			return job.Result{}, usageError{fmt.Errorf("read the key: %w", err)}
+	// Copies: the job removes its secrets at its end.
+	for from, to := range map[string]string{o.key: dir.Key(), o.registryAuth: dir.RegistryAuth()} {
+		if from == "" {
+			continue
 		}
-		if err := os.WriteFile(dir.Key(), key, 0o600); err != nil {
-			return job.Result{}, fmt.Errorf("put the key into the job directory: %w", err)
+		secret, err := os.ReadFile(from)
+		if err != nil {
+			return job.Result{}, usageError{err}
+		}
+		if err := os.WriteFile(to, secret, 0o600); err != nil {
+			return job.Result{}, fmt.Errorf("put it into the job directory: %w", err)
 		}
 	}
 	return workOn(ctx, j, dir, o.connectWithin, stderr)

@@ -46,5 +46,9 @@ func (d Dir) RunLog(name string) string { return path.Join(string(d), name+".log
 // Key is the private key by which the head node reaches the others; mode 0600, gone when the job is over.
 func (d Dir) Key() string { return path.Join(string(d), "id_ed25519") }
 
+// RegistryAuth holds credentials of container registries for the set-up, in the form of ~/.docker/config.json; mode 0600,
+// gone when the job is over.
+func (d Dir) RegistryAuth() string { return path.Join(string(d), "registry_auth.json") }
+
 // Socket is where `ocihpc-runner rsh` asks the running job for a command on another node.
 func (d Dir) Socket() string { return path.Join(string(d), "rsh.sock") }

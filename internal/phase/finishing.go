@@ -10,7 +10,7 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
 
-// finishing closes the connections and takes the job's key away.
+// finishing closes the connections and takes the job's secrets away.
 type finishing struct{ *work }
 
 func (finishing) Name() job.Phase { return job.PhaseFinishing }
@@ -23,8 +23,10 @@ func (p finishing) Run(context.Context) error {
 			problems = append(problems, n.close())
 		}
 	}
-	if err := os.Remove(p.Dir.Key()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		problems = append(problems, err)
+	for _, secret := range []string{p.Dir.Key(), p.Dir.RegistryAuth()} {
+		if err := os.Remove(secret); err != nil && !errors.Is(err, os.ErrNotExist) {
+			problems = append(problems, err)
+		}
 	}
 	return errors.Join(problems...)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/user"
 	"strings"
 	"sync"
@@ -148,7 +149,11 @@ func (s *setUpNode) failed(why *job.Failure) job.NodeSetup {
 // session has the node apply the set-up, and hears what it tells.
 func (s *setUpNode) session(ctx context.Context) error {
 	s.steps, s.last = nil, ""
-	line, err := json.Marshal(setup.Request{Owner: s.owner(), Shape: s.Job.Shape, Setup: *s.Job.Setup})
+	auth, err := os.ReadFile(s.Dir.RegistryAuth())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read the credentials of registries: %w", err)
+	}
+	line, err := json.Marshal(setup.Request{Owner: s.owner(), Shape: s.Job.Shape, Setup: *s.Job.Setup, RegistryAuth: string(auth)})
 	if err != nil {
 		return fmt.Errorf("encode the request: %w", err)
 	}

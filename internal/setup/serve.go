@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -22,6 +24,17 @@ type Request struct {
 	Owner Owner     `json:"owner"`
 	Shape string    `json:"shape,omitempty"` // OCI's name; empty is unknown
 	Setup job.Setup `json:"setup"`
+	// RegistryAuth are credentials of registries, in the form of ~/.docker/config.json; empty is none. They are never
+	// told to anybody, and are on the node as [Request.AuthFile] while it is set up.
+	RegistryAuth string `json:"registry_auth,omitempty"`
+}
+
+// AuthFile is where the credentials of registries are during the set-up, for root alone and in memory; empty without any.
+func (r Request) AuthFile() string {
+	if r.RegistryAuth == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(LockPath), "registry-auth.json")
 }
 
 // What keeps a set-up alive.
@@ -147,6 +160,15 @@ func (s *server) work(ctx context.Context, planner Planner) job.NodeSetup {
 		return fail("internal", err)
 	}
 	defer release()
+	if path := s.request.AuthFile(); path != "" {
+		defer os.Remove(path) //nolint:errcheck // it lies in memory, and the next set-up replaces it
+		if err := (Place{Path: path, Mode: 0o600}).Replace(func(w io.Writer) error {
+			_, err := io.WriteString(w, s.request.RegistryAuth)
+			return err
+		}); err != nil {
+			return fail("internal", fmt.Errorf("put the credentials of registries there: %w", err))
+		}
+	}
 	plan, err := planner(ctx, s.request)
 	if err != nil {
 		return fail("plan_failed", err)
