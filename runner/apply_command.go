@@ -38,11 +38,12 @@ moment, when stdin does: then its exit status is 75, and the same request takes 
 			if err := launch.Adopt(); err != nil {
 				return err
 			}
-			// A node that shuts down ends us by a signal: to the job, that is a lost node.
+			// A node that shuts down ends us by a signal: to the job, that is a lost node. SIGPIPE, which would end us at the
+			// next message, comes of a lost connection: what runs must be ended first.
 			ctx, stop := context.WithCancelCause(cmd.Context())
 			defer stop(nil)
 			signals := make(chan os.Signal, 1)
-			signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 			go func() {
 				<-signals
 				stop(setup.ErrAbandoned)

@@ -98,18 +98,18 @@ func (p connect) thisRunner() (remote.Runners, error) {
 }
 
 // reach connects to a node, as soon as it answers within the limit, and puts the runner there.
-func (p *work) reach(ctx context.Context, n *nodeWork, limit time.Duration) error {
+func (w *work) reach(ctx context.Context, n *nodeWork, limit time.Duration) error {
 	dialing, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not reached within %s", limit))
 	defer cancel()
 	client, err := remote.DialRetry(dialing, remote.Target{
-		Name: n.Name, Address: n.Address, Port: p.Job.SSH.Port, User: p.Job.SSH.User,
-		Signers: []ssh.Signer{p.key}, HostKey: n.HostKey,
+		Name: n.Name, Address: n.Address, Port: w.Job.SSH.Port, User: w.Job.SSH.User,
+		Signers: []ssh.Signer{w.key}, HostKey: n.HostKey,
 	}, nil)
 	if err != nil {
 		return err
 	}
 	n.close = client.Close
-	runner, err := remote.EnsureRunner(ctx, client, p.self)
+	runner, err := remote.EnsureRunner(ctx, client, w.self)
 	if err != nil {
 		return err
 	}
@@ -118,10 +118,10 @@ func (p *work) reach(ctx context.Context, n *nodeWork, limit time.Duration) erro
 }
 
 // explain gives the reason why a node is not part of the job.
-func (p *work) explain(n *nodeWork, err error) *job.Failure {
+func (w *work) explain(n *nodeWork, err error) *job.Failure {
 	failure := &job.Failure{
 		Kind: "unreachable", Node: n.Name, Message: fmt.Sprintf("%s (%s) could not be reached: %v", n.Name, n.Address, err),
-		Advice: fmt.Sprintf("see whether the node runs, and whether security lists and host firewalls let TCP port %d through between the nodes", p.Job.SSH.Port),
+		Advice: fmt.Sprintf("see whether the node runs, and whether security lists and host firewalls let TCP port %d through between the nodes", w.Job.SSH.Port),
 	}
 	var changed *remote.HostKeyError
 	switch {
@@ -130,7 +130,7 @@ func (p *work) explain(n *nodeWork, err error) *job.Failure {
 		failure.Advice = "another machine answers at this address, or the node was installed anew; see to it which, before its new key is trusted"
 	case errors.Is(err, remote.ErrAuth):
 		failure.Kind = "login_refused"
-		failure.Advice = fmt.Sprintf("see that the job's key is in ~%s/.ssh/authorized_keys on the node", p.Job.SSH.User)
+		failure.Advice = fmt.Sprintf("see that the job's key is in ~%s/.ssh/authorized_keys on the node", w.Job.SSH.User)
 	case n.close != nil:
 		failure.Kind = "runner_not_installed"
 		failure.Message = fmt.Sprintf("the runner could not be put on %s: %v", n.Name, err)

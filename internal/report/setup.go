@@ -71,7 +71,11 @@ func (p *printer) stepGroup(g *stepGroup, nodes int) {
 			p.line("  %-12s  %s%s", known.word, g.Title, onNodes(g.nodes, nodes))
 		}
 	}
-	p.indented("    ", g.Message)
+	message := g.Message
+	if g.Outcome == job.StepChanged && message != "" {
+		message = "before: " + message
+	}
+	p.indented("    ", message)
 	if g.Output != "" {
 		p.line("    output:")
 		p.indented("    | ", g.Output)
