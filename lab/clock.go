@@ -40,7 +40,7 @@ and what would begin after that begins and ends, too. Hosts take the time that t
 }
 
 func turnClock(cmd *cobra.Command, dir string, by time.Duration) error {
-	l, err := lab.Open(dir)
+	l, err := lab.Open(cmd.Context(), dir)
 	if err != nil {
 		return err
 	}

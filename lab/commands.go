@@ -155,7 +155,7 @@ disks. With --keep the state stays, and the next "up" goes on with it. Without, 
 region has left that was killed.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := lab.Open(*dir)
+			l, err := lab.Open(cmd.Context(), *dir)
 			switch {
 			case errors.Is(err, lab.ErrNotRunning) && !keep:
 				return lab.Remove(cmd.Context(), *dir)
@@ -182,7 +182,7 @@ func newStatus(dir *string) *cobra.Command {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			l, err := lab.Open(*dir)
+			l, err := lab.Open(cmd.Context(), *dir)
 			if err != nil {
 				return err
 			}
@@ -267,7 +267,7 @@ the provider's client for work requests cannot.`,
   eval "$(ocihpc-lab env --official=http)"`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := lab.Open(*dir)
+			l, err := lab.Open(cmd.Context(), *dir)
 			if err != nil {
 				return err
 			}
@@ -296,7 +296,7 @@ host name or OCID (see "status"), or "bastion".`,
 		Example: "  ocihpc-lab exec bastion -- hostname\n  ocihpc-lab exec inst-ab3de-gpu -- cloud-init status --long",
 		Args:    arguments(cobra.MinimumNArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := lab.Open(*dir)
+			l, err := lab.Open(cmd.Context(), *dir)
 			if err != nil {
 				return err
 			}

@@ -81,7 +81,7 @@ below it. Counts such as "times" begin anew.
 					return usageError{err}
 				}
 			}
-			l, err := lab.Open(*dir)
+			l, err := lab.Open(cmd.Context(), *dir)
 			if err != nil {
 				return err
 			}

@@ -160,22 +160,30 @@ func (d *daemon) status() Status {
 	return status
 }
 
-// Open finds the lab that runs with a state directory. It fails with [ErrNotRunning] where none does.
-func Open(dir string) (*Lab, error) {
-	info, err := readInfo(dir)
-	if err != nil {
-		return nil, err
+// Open finds the lab that runs with a state directory, and waits for one that is just being started. It
+// fails with [ErrNotRunning] where none is.
+func Open(ctx context.Context, dir string) (*Lab, error) {
+	for {
+		lab := &Lab{Info: Info{Dir: dir}}
+		conn, err := lab.connect(ctx)
+		if errors.Is(err, ErrNotRunning) && left(dir) {
+			err = fmt.Errorf("%w; the one that was there goes on with `ocihpc-lab up`", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		_ = conn.Close()
+		lab.Info, err = readInfo(dir)
+		if err == nil {
+			return lab, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if !wait(ctx, lookInterval) { // It is being started.
+			return nil, fmt.Errorf("wait for the start of the lab in %s: %w", dir, ctx.Err())
+		}
 	}
-	lab := &Lab{Info: info}
-	conn, err := lab.connect(context.Background())
-	if errors.Is(err, ErrNotRunning) {
-		return nil, fmt.Errorf("%w; the one that was there goes on with `ocihpc-lab up`", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	_ = conn.Close()
-	return lab, nil
 }
 
 // Status asks the lab how it is.

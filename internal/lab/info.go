@@ -119,12 +119,9 @@ func (i Info) write() error {
 	)
 }
 
-// readInfo reads info.json of a state directory; without one it fails with [ErrNotRunning].
+// readInfo reads info.json of a state directory. It is there from the end of a lab's start on.
 func readInfo(dir string) (Info, error) {
 	text, err := os.ReadFile(filepath.Join(dir, infoFile)) // #nosec G304 -- the caller's directory
-	if errors.Is(err, fs.ErrNotExist) {
-		return Info{}, fmt.Errorf("%w in %s", ErrNotRunning, dir)
-	}
 	if err != nil {
 		return Info{}, fmt.Errorf("read the lab's description: %w", err)
 	}

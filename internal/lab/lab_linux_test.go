@@ -459,7 +459,7 @@ func TestKilled(t *testing.T) {
 		}
 		return true
 	})
-	if _, err := lab.Open(l.Info.Dir); !errors.Is(err, lab.ErrNotRunning) {
+	if _, err := lab.Open(t.Context(), l.Info.Dir); !errors.Is(err, lab.ErrNotRunning) {
 		t.Errorf("open: %v", err)
 	}
 }
@@ -537,7 +537,7 @@ func TestStateDirectory(t *testing.T) {
 	if _, err := lab.Start(t.Context(), lab.Config{Dir: dir, Hosts: lab.HostsNone}); !errors.Is(err, lab.ErrRunning) {
 		t.Errorf("a second lab: %v", err)
 	}
-	opened, err := lab.Open(dir)
+	opened, err := lab.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -560,7 +560,7 @@ func TestStateDirectory(t *testing.T) {
 	if err := opened.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lab.Open(dir); !errors.Is(err, lab.ErrNotRunning) {
+	if _, err := lab.Open(t.Context(), dir); !errors.Is(err, lab.ErrNotRunning) {
 		t.Errorf("open after the end: %v", err)
 	}
 }

@@ -203,7 +203,7 @@ func TestNVMe(t *testing.T) {
 
 // testNVMeFreed kills a lab: the kernel frees its loop devices, and the lab goes on with what was on them.
 func testNVMeFreed(t *testing.T, cfg lab.Config, host string) {
-	opened, err := lab.Open(cfg.Dir)
+	opened, err := lab.Open(t.Context(), cfg.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,6 +191,37 @@ func computeClient(t *testing.T, info lab.Info) core.ComputeClient {
 	return client
 }
 
+// TestOpenDuringStart stops a lab that another process has not finished to start.
+func TestOpenDuringStart(t *testing.T) {
+	t.Parallel()
+	cfg := lab.Config{Dir: filepath.Join(t.TempDir(), "lab"), Detached: true, Hosts: lab.HostsNone}
+	if err := start(t, cfg).Suspend(); err != nil { // It leaves its description, with its process.
+		t.Fatal(err)
+	}
+	started := make(chan error, 1)
+	go func() {
+		_, err := lab.Start(t.Context(), cfg)
+		started <- err
+	}()
+	var opened *lab.Lab
+	for {
+		var err error
+		if opened, err = lab.Open(t.Context(), cfg.Dir); err == nil {
+			break
+		}
+		if !errors.Is(err, lab.ErrNotRunning) {
+			t.Fatal(err)
+		}
+	}
+	if err := opened.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.Remove(t.Context(), cfg.Dir); !errors.Is(err, lab.ErrNotRunning) {
+		t.Errorf("after the end, something is left: %v", err)
+	}
+	<-started // It may have been stopped before its last step, which is then its error.
+}
+
 // TestLogsGoOn keeps what was logged before a lab was killed, and says what to do about a damaged state.
 func TestLogsGoOn(t *testing.T) {
 	t.Parallel()
@@ -216,7 +247,7 @@ func TestLogsGoOn(t *testing.T) {
 			t.Errorf("after %d requests, the log has %d", n+1, records)
 		}
 	}
-	if _, err := lab.Open(cfg.Dir); !errors.Is(err, lab.ErrNotRunning) || !strings.Contains(err.Error(), "ocihpc-lab up") {
+	if _, err := lab.Open(t.Context(), cfg.Dir); !errors.Is(err, lab.ErrNotRunning) || !strings.Contains(err.Error(), "ocihpc-lab up") {
 		t.Errorf("a suspended lab is said to be: %v", err)
 	}
 	database := filepath.Join(cfg.Dir, "region.db")

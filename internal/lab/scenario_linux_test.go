@@ -99,10 +99,12 @@ func TestScenario(t *testing.T) {
 	}
 }
 
-// TestRequestsFollow gets what is written after the reader has begun.
+// TestRequestsFollow gets what is written after the reader has begun, be it by another lab in the place of
+// the first.
 func TestRequestsFollow(t *testing.T) {
 	t.Parallel()
-	l := start(t, lab.Config{Hosts: lab.HostsNone})
+	cfg := lab.Config{Dir: filepath.Join(t.TempDir(), "lab"), Hosts: lab.HostsNone, Fresh: true}
+	l := start(t, cfg)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := make(chan string)
@@ -115,7 +117,13 @@ func TestRequestsFollow(t *testing.T) {
 			seen <- record.Path
 		}
 	}()
-	for _, path := range []string{"/one", "/two"} {
+	for _, path := range []string{"/one", "/two", "/anew"} {
+		if path == "/anew" {
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			l = start(t, cfg)
+		}
 		resp, err := http.Get(l.Info.Endpoint + path)
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -164,6 +165,10 @@ func (l *Lab) startLocked(ctx context.Context, cfg Config, dir *os.File, old *da
 		if err := checkInit(cfg.Init); err != nil {
 			return err
 		}
+	}
+	// Whoever finds the new control socket takes this one's description, once that is written.
+	if err := os.Remove(filepath.Join(cfg.Dir, infoFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the description of the lab before: %w", err)
 	}
 	sockets, err := listen(ctx, cfg, old)
 	defer sockets.close()

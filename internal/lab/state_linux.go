@@ -78,10 +78,16 @@ func Remove(ctx context.Context, dir string) error {
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-	if _, err := os.Stat(filepath.Join(dir, labFile)); errors.Is(err, fs.ErrNotExist) {
+	if !left(dir) {
 		return fmt.Errorf("%w in %s", ErrNotRunning, dir)
 	}
 	return removeState(ctx, dir)
+}
+
+// left says whether a state directory has a lab, be it one that has ended.
+func left(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, labFile))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // removeState removes all that a lab has in its state directory, but for the logs: the disks first, so

@@ -29,7 +29,7 @@ var errSystem = fmt.Errorf("%w: they are made of Linux namespaces, and this is %
 func Start(context.Context, Config) (*Lab, error) { return nil, errSystem }
 
 // Open fails with [ErrUnsupported] on this system.
-func Open(string) (*Lab, error) { return nil, errSystem }
+func Open(context.Context, string) (*Lab, error) { return nil, errSystem }
 
 // Status fails with [ErrUnsupported] on this system.
 func (*Lab) Status(context.Context) (Status, error) { return Status{}, errSystem }

@@ -6,9 +6,13 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/google/nftables"
+	"golang.org/x/sys/unix"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
@@ -85,5 +89,68 @@ func TestNoFirewall(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// enterNetwork puts the test's thread into a network namespace of its own, which ends with the test.
+func enterNetwork(t *testing.T) (namespace *os.File) {
+	t.Helper()
+	runtime.LockOSThread() // It is never unlocked, so that no other goroutine gets the thread.
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Skipf("no network namespace to try the firewall in: %v", err)
+	}
+	namespace, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = namespace.Close() })
+	return namespace
+}
+
+// What the kernel did not take is written with the next change, even where that changes something else.
+func TestFirewallTriesAgain(t *testing.T) {
+	t.Parallel()
+	home := enterNetwork(t)
+	f := newFirewall()
+	if f.unavailable != nil {
+		t.Skip(f.unavailable)
+	}
+	const host, other, link, group = "a", "b", "v0", "ocid1.networksecuritygroup.oc1..g"
+	rules := func(groups ...string) ocisim.VnicRules {
+		v := ocisim.VnicRules{HostID: host}
+		for _, g := range groups {
+			v.Ingress = append(v.Ingress, ocisim.TrafficRule{Protocol: unix.IPPROTO_TCP, Group: g})
+		}
+		return v
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func() int {
+		t.Helper()
+		in, err := f.conn.GetRules(f.table, &nftables.Chain{Name: ingressChain(link)})
+		must(err)
+		return len(in)
+	}
+	must(f.protect([]ocisim.VnicRules{rules()}, nil))
+	must(f.open(host, link))
+	before := count()
+
+	members := map[string][]netip.Addr{group: {netip.MustParseAddr("10.0.0.7")}}
+	enterNetwork(t) // where there is no such firewall
+	if err := f.protect([]ocisim.VnicRules{rules(group)}, members); err == nil {
+		t.Fatal("a change of a firewall that is not there succeeds")
+	}
+	must(unix.Setns(int(home.Fd()), unix.CLONE_NEWNET))
+	must(f.protect([]ocisim.VnicRules{rules(group), {HostID: other}}, members))
+	if after := count(); after != before+1 {
+		t.Errorf("%d rules became %d, want one more", before, after)
+	}
+	elements, err := f.conn.GetSetElements(f.groups[group].set)
+	if err != nil || len(elements) != 1 {
+		t.Errorf("the group has %d members (%v), want 1", len(elements), err)
 	}
 }

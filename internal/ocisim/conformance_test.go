@@ -187,6 +187,10 @@ func TestStatusCodes(t *testing.T) {
 		return strings.Contains(text, `"ACTIVE"`)
 	})
 	expect("delete reservation", "DELETE", "/computeCapacityReservations/"+reservation, "", 202, work)
+	vcn := id(expect("create VCN", "POST", "/vcns", `{"compartmentId":"`+compartmentID+`","cidrBlocks":["10.9.0.0/16"]}`, 200, etag))
+	expect("update VCN", "PUT", "/vcns/"+vcn, `{"displayName":"b"}`, 200, etag)
+	expect("add a block to a VCN", "POST", "/vcns/"+vcn+"/actions/addCidr", `{"cidrBlock":"10.8.0.0/16"}`, 200, work)
+	expect("delete VCN", "DELETE", "/vcns/"+vcn, "", 204)
 	expect("no such operation", "POST", "/frobnications", `{}`, 501)
 	expect("nothing there", "GET", "/instances/"+imageID, "", 404)
 }

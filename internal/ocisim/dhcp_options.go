@@ -19,7 +19,8 @@ func (o *dhcpOptions) compartment() string { return *o.CompartmentId }
 func (o *dhcpOptions) gone() bool {
 	return o.LifecycleState == core.DhcpOptionsLifecycleStateTerminated
 }
-func (o *dhcpOptions) shown() any { return o.DhcpOptions }
+func (o *dhcpOptions) shown() any       { return o.DhcpOptions }
+func (o *dhcpOptions) resume(s *Server) { dhcpOptionsKind.resume(s, o) }
 func (o *dhcpOptions) facets() facets {
 	return facets{&o.Id, &o.CompartmentId, &o.VcnId, &o.DisplayName, (*string)(&o.LifecycleState), &o.TimeCreated, &o.FreeformTags, &o.DefinedTags}
 }

@@ -18,7 +18,8 @@ func (g *internetGateway) compartment() string { return *g.CompartmentId }
 func (g *internetGateway) gone() bool {
 	return g.LifecycleState == core.InternetGatewayLifecycleStateTerminated
 }
-func (g *internetGateway) shown() any { return g.InternetGateway }
+func (g *internetGateway) shown() any       { return g.InternetGateway }
+func (g *internetGateway) resume(s *Server) { internetGateways.resume(s, g) }
 func (g *internetGateway) facets() facets {
 	return facets{&g.Id, &g.CompartmentId, &g.VcnId, &g.DisplayName, (*string)(&g.LifecycleState), &g.TimeCreated, &g.FreeformTags, &g.DefinedTags}
 }
@@ -32,6 +33,7 @@ type natGateway struct {
 func (g *natGateway) compartment() string { return *g.CompartmentId }
 func (g *natGateway) gone() bool          { return g.LifecycleState == core.NatGatewayLifecycleStateTerminated }
 func (g *natGateway) shown() any          { return g.NatGateway }
+func (g *natGateway) resume(s *Server)    { natGateways.resume(s, g) }
 func (g *natGateway) facets() facets {
 	return facets{&g.Id, &g.CompartmentId, &g.VcnId, &g.DisplayName, (*string)(&g.LifecycleState), &g.TimeCreated, &g.FreeformTags, &g.DefinedTags}
 }
@@ -46,7 +48,8 @@ func (g *serviceGateway) compartment() string { return *g.CompartmentId }
 func (g *serviceGateway) gone() bool {
 	return g.LifecycleState == core.ServiceGatewayLifecycleStateTerminated
 }
-func (g *serviceGateway) shown() any { return g.ServiceGateway }
+func (g *serviceGateway) shown() any       { return g.ServiceGateway }
+func (g *serviceGateway) resume(s *Server) { serviceGateways.resume(s, g) }
 func (g *serviceGateway) facets() facets {
 	return facets{&g.Id, &g.CompartmentId, &g.VcnId, &g.DisplayName, (*string)(&g.LifecycleState), &g.TimeCreated, &g.FreeformTags, &g.DefinedTags}
 }

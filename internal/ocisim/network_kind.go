@@ -34,6 +34,7 @@ type facets struct {
 // networkResource is a VCN or something in one.
 type networkResource interface {
 	resource
+	resumable
 	facets() facets
 	shown() any // as OCI shows it
 }
@@ -272,15 +273,13 @@ func (k networkKind[T]) finish(s *Server, r T) {
 	s.protect()
 }
 
-// resume ends what was on its way when the region was last served.
-func (k networkKind[T]) resume(s *Server) {
-	for _, r := range k.table(s.store).all() {
-		switch *r.facets().state {
-		case stateProvisioning:
-			k.provision(s, r)
-		case stateTerminating:
-			k.terminate(s, r)
-		}
+// resume lets a resource go on that was on its way when the region was last served.
+func (k networkKind[T]) resume(s *Server, r T) {
+	switch *r.facets().state {
+	case stateProvisioning:
+		k.provision(s, r)
+	case stateTerminating:
+		k.terminate(s, r)
 	}
 }
 

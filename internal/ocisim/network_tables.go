@@ -25,15 +25,6 @@ type networkTables struct {
 	publicAddresses *index[*publicIP]  // by address, that are in use
 }
 
-// resumeNetwork ends what was on its way in VCNs when the region was last served.
-func (s *Server) resumeNetwork() {
-	for _, kind := range []interface{ resume(s *Server) }{
-		vcns, subnets, internetGateways, natGateways, serviceGateways, routeTables, securityLists, dhcpOptionsKind, securityGroups,
-	} {
-		kind.resume(s)
-	}
-}
-
 func newNetworkTables(st *store) networkTables {
 	t := networkTables{
 		vcns:             newTable[*vcn](st, "vcns"),

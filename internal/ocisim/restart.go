@@ -95,7 +95,6 @@ func (s *Server) resume() error {
 	for _, t := range s.store.tables {
 		t.resume(s)
 	}
-	s.resumeNetwork()
 	return nil
 }
 

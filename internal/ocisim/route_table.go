@@ -19,6 +19,7 @@ type routeTable struct {
 func (t *routeTable) compartment() string { return *t.CompartmentId }
 func (t *routeTable) gone() bool          { return t.LifecycleState == core.RouteTableLifecycleStateTerminated }
 func (t *routeTable) shown() any          { return t.RouteTable }
+func (t *routeTable) resume(s *Server)    { routeTables.resume(s, t) }
 func (t *routeTable) facets() facets {
 	return facets{&t.Id, &t.CompartmentId, &t.VcnId, &t.DisplayName, (*string)(&t.LifecycleState), &t.TimeCreated, &t.FreeformTags, &t.DefinedTags}
 }

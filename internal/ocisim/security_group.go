@@ -24,7 +24,8 @@ func (g *securityGroup) compartment() string { return *g.CompartmentId }
 func (g *securityGroup) gone() bool {
 	return g.LifecycleState == core.NetworkSecurityGroupLifecycleStateTerminated
 }
-func (g *securityGroup) shown() any { return g.NetworkSecurityGroup }
+func (g *securityGroup) shown() any       { return g.NetworkSecurityGroup }
+func (g *securityGroup) resume(s *Server) { securityGroups.resume(s, g) }
 func (g *securityGroup) facets() facets {
 	return facets{&g.Id, &g.CompartmentId, &g.VcnId, &g.DisplayName, (*string)(&g.LifecycleState), &g.TimeCreated, &g.FreeformTags, &g.DefinedTags}
 }

@@ -18,7 +18,8 @@ func (l *securityList) compartment() string { return *l.CompartmentId }
 func (l *securityList) gone() bool {
 	return l.LifecycleState == core.SecurityListLifecycleStateTerminated
 }
-func (l *securityList) shown() any { return l.SecurityList }
+func (l *securityList) shown() any       { return l.SecurityList }
+func (l *securityList) resume(s *Server) { securityLists.resume(s, l) }
 func (l *securityList) facets() facets {
 	return facets{&l.Id, &l.CompartmentId, &l.VcnId, &l.DisplayName, (*string)(&l.LifecycleState), &l.TimeCreated, &l.FreeformTags, &l.DefinedTags}
 }

@@ -21,6 +21,7 @@ type subnet struct {
 func (n *subnet) compartment() string { return *n.CompartmentId }
 func (n *subnet) gone() bool          { return n.LifecycleState == core.SubnetLifecycleStateTerminated }
 func (n *subnet) shown() any          { return n.Subnet }
+func (n *subnet) resume(s *Server)    { subnets.resume(s, n) }
 func (n *subnet) facets() facets {
 	return facets{&n.Id, &n.CompartmentId, &n.VcnId, &n.DisplayName, (*string)(&n.LifecycleState), &n.TimeCreated, &n.FreeformTags, &n.DefinedTags}
 }
@@ -132,9 +133,6 @@ func (s *Server) checkSubnetBlock(v *vcn, present *subnet, text string) (netip.P
 func (s *Server) checkSubnetLabel(v *vcn, label *string) error {
 	if label == nil {
 		return nil
-	}
-	if err := checkDNSLabel(label); err != nil {
-		return err
 	}
 	if v.DnsLabel == nil {
 		return invalid("dnsLabel", "VCN %s has no DNS label, so that its subnets cannot have one", *v.Id)

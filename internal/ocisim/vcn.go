@@ -4,7 +4,6 @@ package ocisim
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -20,6 +19,7 @@ type vcn struct {
 func (v *vcn) compartment() string { return *v.CompartmentId }
 func (v *vcn) gone() bool          { return v.LifecycleState == core.VcnLifecycleStateTerminated }
 func (v *vcn) shown() any          { return v.Vcn }
+func (v *vcn) resume(s *Server)    { vcns.resume(s, v) }
 func (v *vcn) facets() facets {
 	return facets{&v.Id, &v.CompartmentId, nil, &v.DisplayName, (*string)(&v.LifecycleState), &v.TimeCreated, &v.FreeformTags, &v.DefinedTags}
 }
@@ -90,9 +90,6 @@ func (s *Server) createVCN(q *request) (response, error) {
 	if err := checkVCNBlocks(blocks); err != nil {
 		return response{}, err
 	}
-	if err := checkDNSLabel(d.DnsLabel); err != nil {
-		return response{}, err
-	}
 	v := &vcn{Vcn: core.Vcn{DnsLabel: absentIfEmpty(d.DnsLabel)}}
 	s.addVCN(v, blocks, createFields{d.CompartmentId, nil, d.DisplayName, d.FreeformTags, d.DefinedTags})
 	vcns.provision(s, v)
@@ -161,15 +158,6 @@ func checkBlock(field, text string) (netip.Prefix, error) {
 		return p, invalid(field, "%q must be between /16 and /30", text)
 	}
 	return p, nil
-}
-
-var dnsLabel = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,14}$`)
-
-func checkDNSLabel(label *string) error {
-	if value(label) != "" && !dnsLabel.MatchString(*label) {
-		return invalid("dnsLabel", "%q must begin with a letter and have at most 15 letters and digits", *label)
-	}
-	return nil
 }
 
 func (s *Server) updateVCN(_ *request, _ *vcn, d core.UpdateVcnDetails) error {

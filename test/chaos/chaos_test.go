@@ -33,8 +33,9 @@ func TestMain(m *testing.M) { acctest.Main(m) }
 
 const address = "ocihpc_gpu_cluster.this"
 
-// interconnects that a cluster is made with: OCI holds the nodes of one together, and we those of the other.
-var interconnects = []string{"cluster_network", "compute_cluster"}
+// interconnects that a cluster is made with: OCI holds the nodes together by a network, by a pool alone, or
+// we do.
+var interconnects = []string{"cluster_network", "compute_cluster", "none"}
 
 // hcl is a cluster of so many nodes in the lab that the environment names.
 func hcl(interconnect string, size int) string {
