@@ -548,6 +548,14 @@ func TestStateDirectory(t *testing.T) {
 	if status, err := opened.Status(t.Context()); err != nil || status.Instances != 3 || len(instances) != 3 {
 		t.Errorf("status %+v, %v", status, err)
 	}
+	network := core.VirtualNetworkClient{BaseClient: management(t, l.Info).BaseClient}
+	subnet, err := network.GetSubnet(t.Context(), core.GetSubnetRequest{SubnetId: &l.Info.SubnetID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if room := netip.MustParsePrefix(*subnet.CidrBlock); room.Bits() > 19 {
+		t.Errorf("the private subnet, %s, has no room for 4,000 instances", room)
+	}
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)

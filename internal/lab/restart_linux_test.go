@@ -219,7 +219,9 @@ func TestOpenDuringStart(t *testing.T) {
 	if err := lab.Remove(t.Context(), cfg.Dir); !errors.Is(err, lab.ErrNotRunning) {
 		t.Errorf("after the end, something is left: %v", err)
 	}
-	<-started // It may have been stopped before its last step, which is then its error.
+	if err := <-started; err != nil {
+		t.Logf("the start was ended before its last step: %v", err)
+	}
 }
 
 // TestLogsGoOn keeps what was logged before a lab was killed, and says what to do about a damaged state.

@@ -57,6 +57,18 @@ func TestHundreds(t *testing.T) {
 	wantEqual(t, "instances", r.Stats().Instances, 0)
 }
 
+// TestThousandsAreAccepted asks for as many instances as the largest clusters have, which BenchmarkThousands
+// launches.
+func TestThousandsAreAccepted(t *testing.T) {
+	t.Parallel()
+	r := newRegion(t, func(c *ocisim.Config) { c.Hosts = newRecorder() })
+	p := r.createPool(t, 4000)
+	wantEqual(t, "size", *p.Size, 4000)
+	_, err := r.management.TerminateInstancePool(t.Context(), core.TerminateInstancePoolRequest{InstancePoolId: p.Id})
+	must(t, err)
+	r.awaitPool(t, p.Id, core.InstancePoolLifecycleStateTerminated)
+}
+
 // BenchmarkThousands serves a region of 4,000 instances: requests a second, and memory.
 func BenchmarkThousands(b *testing.B) {
 	r, pool := large(b, 4000)
