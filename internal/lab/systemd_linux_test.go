@@ -45,6 +45,11 @@ func TestSystemd(t *testing.T) {
 				t.Errorf("%s: %q, want %q\n%s", command, got, want, mustExec(t, l, id, "sh", "-c", "systemctl --failed; journalctl --no-pager -p warning"))
 			}
 		}
+		if _, err := os.Stat("/dev/loop-control"); err == nil {
+			if size := mustExec(t, l, id, "blockdev", "--getsize64", "/dev/nvme3n1"); size != "10737418240" {
+				t.Errorf("an NVMe device has %s bytes", size)
+			}
+		}
 		if after, err := os.Stat(os.DevNull); err != nil || after.Mode() != null.Mode() {
 			t.Fatalf("the machine's %s is now %v, %v", os.DevNull, after, err)
 		}

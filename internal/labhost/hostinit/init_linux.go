@@ -47,10 +47,9 @@ func run() error {
 	}
 
 	children := newReaper()
-	var up Report
-	err = boot(cfg, children, &up)
-	up.Error = errorText(err)
-	_, _ = report.Write(mustJSON(up)) // A lab that is gone needs no report.
+	var devices nvme
+	err = boot(cfg, children, &devices)
+	_, _ = report.Write(mustJSON(devices.report(err))) // A lab that is gone needs no report.
 	_ = report.Close()
 	if err != nil {
 		return fmt.Errorf("boot %s: %w", cfg.Hostname, err)
@@ -70,13 +69,13 @@ func run() error {
 const sshdLog = "/var/log/sshd.log"
 
 // boot returns when sshd answers, where there is one.
-func boot(cfg Config, children *reaper, up *Report) error {
+func boot(cfg Config, children *reaper, devices *nvme) error {
 	runtime.LockOSThread() // The cgroup namespace is this thread's.
 	defer runtime.UnlockOSThread()
 	if err := joinCgroups(cfg.Cgroups); err != nil {
 		return err
 	}
-	if err := makeRoot(cfg, up); err != nil {
+	if err := makeRoot(cfg, devices); err != nil {
 		return err
 	}
 	if err := syscall.Sethostname([]byte(cfg.Hostname)); err != nil {
@@ -86,7 +85,7 @@ func boot(cfg Config, children *reaper, up *Report) error {
 		return err
 	}
 	if cfg.Systemd {
-		return becomeSystemd(cfg)
+		return becomeSystemd(cfg, devices)
 	}
 	if cfg.NoSSH {
 		return nil

@@ -18,42 +18,55 @@ const maxLoopDevices = 256
 // fileFreedWithin is how long a file's last loop device may take to go, after the end of the host that had it.
 const fileFreedWithin = 10 * time.Second
 
-// attachNVMe makes a device of each file, for as long as this process lives: the kernel frees a loop device
-// when the last process and mount that use it are gone, however they end. It returns how many it made, and
-// why not all.
-func attachNVMe(cfg Config) (int, error) {
+// nvme are the local NVMe devices of a host.
+type nvme struct {
+	devices int
+	less    error // why the host has not all of its shape
+	// descriptors keep the devices: the kernel frees a loop device when the last process and mount that use it
+	// are gone, however they end.
+	descriptors []uintptr
+}
+
+// report is what the lab hears of them, and of how the boot went.
+func (n *nvme) report(boot error) Report {
+	return Report{Error: errorText(boot), NVMe: n.devices, LessNVMe: errorText(n.less)}
+}
+
+// attach makes a device of each file, as far as that works.
+func (n *nvme) attach(cfg Config) {
 	if len(cfg.NVMe) == 0 {
-		return 0, nil
+		return
 	}
 	control, err := unix.Open("/dev/loop-control", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, fmt.Errorf("open /dev/loop-control (does the machine have the kernel module loop?): %w", err)
+		n.less = fmt.Errorf("open /dev/loop-control (does the machine have the kernel module loop?): %w", err)
+		return
 	}
 	defer func() { _ = unix.Close(control) }()
-	for n, path := range cfg.NVMe {
-		if err := attachDevice(cfg, control, n, path); err != nil {
-			return n, fmt.Errorf("attach device %d: %w", n, err)
+	for ; n.devices < len(cfg.NVMe) && n.less == nil; n.devices++ {
+		if err := n.attachDevice(cfg, control); err != nil {
+			n.less = fmt.Errorf("attach device %d: %w", n.devices, err)
+			return
 		}
 	}
-	return len(cfg.NVMe), nil
 }
 
-// attachDevice attaches one file. The first one gets a second device, which begins where LVM and md begin a
+// attachDevice attaches the next file. The first one gets a second device, which begins where LVM and md begin a
 // volume: that is what the stand-ins for the kernel's parts of them show.
-func attachDevice(cfg Config, control, n int, path string) error {
-	file, err := openAlone(path)
+func (n *nvme) attachDevice(cfg Config, control int) error {
+	file, err := openAlone(cfg.NVMe[n.devices])
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unix.Close(file) }() // The loop devices have it, too.
-	if err := attachLoop(control, file, 0, filepath.Join(cfg.Root, fmt.Sprintf("dev/nvme%dn1", n))); err != nil || n > 0 {
+	if err := n.attachLoop(control, file, 0, filepath.Join(cfg.Root, fmt.Sprintf("dev/nvme%dn1", n.devices))); err != nil || n.devices > 0 {
 		return err
 	}
 	volume := filepath.Join(cfg.Root, VolumePath)
 	if err := os.MkdirAll(filepath.Dir(volume), 0o700); err != nil {
 		return err
 	}
-	return attachLoop(control, file, volumeOffset, volume)
+	return n.attachLoop(control, file, volumeOffset, volume)
 }
 
 // volumeOffset is where the data of LVM's and md's devices begin, by default.
@@ -78,42 +91,51 @@ func openAlone(path string) (int, error) {
 	}
 }
 
-// attachLoop makes a loop device of a file from an offset on, with a node at a path. Its descriptor stays open.
-func attachLoop(control, file int, offset uint64, node string) error {
-	for {
+// attempts to get a loop device, when others get or remove those that are free.
+const attempts = 100
+
+// attachLoop makes a loop device of a file from an offset on, with a node at a path.
+func (n *nvme) attachLoop(control, file int, offset uint64, node string) error {
+	for attempt := 1; ; attempt++ {
 		number, err := unix.IoctlRetInt(control, unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return fmt.Errorf("get a free loop device: %w", err)
 		}
 		if number >= maxLoopDevices {
+			_ = unix.IoctlSetInt(control, unix.LOOP_CTL_REMOVE, number) // It was made for this answer.
 			return fmt.Errorf("all %d loop devices of the machine are in use", maxLoopDevices)
 		}
-		if err := configureLoop(number, file, offset, node); !errors.Is(err, unix.EBUSY) {
+		device, err := configureLoop(number, file, offset, node)
+		if err == nil {
+			n.descriptors = append(n.descriptors, uintptr(device)) // #nosec G115 -- descriptors are small
+			return nil
+		}
+		if err := os.Remove(node); err != nil {
 			return err
 		}
-		if err := os.Remove(node); err != nil { // Somebody else was faster.
+		if attempt == attempts || !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENXIO) {
 			return err
 		}
 	}
 }
 
-func configureLoop(number, file int, offset uint64, node string) error {
+func configureLoop(number, file int, offset uint64, node string) (int, error) {
 	const loopMajor, brw = 7, unix.S_IFBLK | 0o660
 	if err := unix.Mknod(node, brw, int(unix.Mkdev(loopMajor, uint32(number)))); err != nil { // #nosec G115 -- below maxLoopDevices
-		return fmt.Errorf("make the node of loop device %d: %w", number, err)
+		return 0, fmt.Errorf("make the node of loop device %d: %w", number, err)
 	}
 	device, err := unix.Open(node, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("open loop device %d: %w", number, err)
+		return 0, fmt.Errorf("open loop device %d: %w", number, err)
 	}
 	loop := unix.LoopConfig{Fd: uint32(file)} // #nosec G115 -- descriptors are small
 	loop.Info.Flags, loop.Info.Offset = unix.LO_FLAGS_AUTOCLEAR, offset
 	copy(loop.Info.File_name[:], "ocihpc-lab")
 	if err := unix.IoctlLoopConfigure(device, &loop); err != nil {
 		_ = unix.Close(device)
-		return fmt.Errorf("configure loop device %d: %w", number, err)
+		return 0, fmt.Errorf("configure loop device %d: %w", number, err)
 	}
-	return nil
+	return device, nil
 }
 
 // describeNVMe shows the devices in a host's /sys/class/nvme, as far as the order of devices needs them.

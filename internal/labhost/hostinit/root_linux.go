@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeRoot mounts the host's root and makes it this process's. It reports the host's NVMe devices.
-func makeRoot(cfg Config, up *Report) error {
+// makeRoot mounts the host's root and makes it this process's. It attaches the host's NVMe devices.
+func makeRoot(cfg Config, devices *nvme) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep the host's mounts private: %w", err)
 	}
@@ -37,9 +37,8 @@ func makeRoot(cfg Config, up *Report) error {
 			return fmt.Errorf("make /%s: %w", dir, err)
 		}
 	}
-	devices, err := attachNVMe(cfg)
-	up.NVMe, up.LessNVMe = devices, errorText(err)
-	if err := mountClasses(cfg, devices); err != nil {
+	devices.attach(cfg)
+	if err := mountClasses(cfg, devices.devices); err != nil {
 		return err
 	}
 	return pivot(cfg.Root)

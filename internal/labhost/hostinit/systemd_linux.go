@@ -3,6 +3,7 @@
 package hostinit
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -17,8 +18,8 @@ import (
 const systemd = "/lib/systemd/systemd"
 
 // becomeSystemd executes systemd, after it has started a process that reports when sshd answers and runs the
-// lab's commands. The calling thread is in the host's namespaces. It returns only an error.
-func becomeSystemd(cfg Config) error {
+// lab's commands; that one keeps the NVMe devices, too. The calling thread is in the host's namespaces. It returns only an error.
+func becomeSystemd(cfg Config, devices *nvme) error {
 	// It keeps systemd's hands off what is the machine's. As it is no environment variable, cloud-init takes the
 	// host for what it stands for.
 	const manager = "/run/host/container-manager"
@@ -36,8 +37,9 @@ func becomeSystemd(cfg Config) error {
 	}
 	env := []string{"PATH=" + Path, "HOME=/root", "LANG=C.UTF-8"}
 	_, err = syscall.ForkExec("/proc/self/exe", []string{"ocihpc-lab-exec", cfg.Hostname}, &syscall.ProcAttr{
-		Dir: "/", Env: append(env, StageVariable+"="+stageServe), Files: []uintptr{null.Fd(), 1, 2, ReportFD, ExecFD},
-		Sys: &syscall.SysProcAttr{Setsid: true},
+		Dir: "/", Env: append(env, StageVariable+"="+stageServe, reportVariable+"="+string(mustJSON(devices.report(nil)))),
+		Files: append([]uintptr{null.Fd(), 1, 2, ReportFD, ExecFD}, devices.descriptors...),
+		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		return fmt.Errorf("start what runs the lab's commands: %w", err)
@@ -54,6 +56,9 @@ func becomeSystemd(cfg Config) error {
 // maskedSSH keeps systemd from starting sshd until the host ends.
 const maskedSSH = "/run/systemd/system/ssh.service"
 
+// reportVariable names the environment variable with what that process shall report.
+const reportVariable = "OCIHPC_LAB_REPORT"
+
 // stageServe is the value of [StageVariable] for the process that serves beside systemd.
 const stageServe = "serve"
 
@@ -64,6 +69,15 @@ const bootPatience = 3 * time.Minute
 func serve() error {
 	syscall.CloseOnExec(ReportFD)
 	syscall.CloseOnExec(ExecFD)
+	for fd := ExecFD + 1; ; fd++ { // the NVMe devices
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
+			break
+		}
+	}
+	var up Report
+	if err := json.Unmarshal([]byte(os.Getenv(reportVariable)), &up); err != nil {
+		return fmt.Errorf("read what to report: %w", err)
+	}
 	report := os.NewFile(ReportFD, "report")
 	listener, err := net.FileListener(os.NewFile(ExecFD, "exec"))
 	if err != nil {
@@ -73,7 +87,8 @@ func serve() error {
 	if _, masked := os.Lstat(maskedSSH); masked != nil {
 		err = waitForSystemdSSH()
 	}
-	_, _ = report.Write(mustJSON(Report{Error: errorText(err)}))
+	up.Error = errorText(err)
+	_, _ = report.Write(mustJSON(up))
 	_ = report.Close()
 	serveExec(listener, children)
 	return nil
