@@ -254,6 +254,7 @@ var packers = sync.Pool{New: func() any {
 // pack compresses without a time stamp, so that the same text gives the same bytes.
 func pack(b []byte) []byte {
 	var packed bytes.Buffer
+	packed.Grow(len(b) / 2)
 	w, _ := packers.Get().(*gzip.Writer)
 	defer packers.Put(w)
 	w.Reset(&packed)

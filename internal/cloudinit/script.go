@@ -4,10 +4,12 @@ package cloudinit
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -33,21 +35,31 @@ const rdmaPollSeconds = 10
 
 // script gathers the set-up's parts: functions first, then the calls.
 type script struct {
-	settings, functions, calls strings.Builder
+	settings, calls strings.Builder
+	functions       []string
 }
 
 func (s *script) set(name, value string) {
 	fmt.Fprintf(&s.settings, "%s=%s\n", name, shellescape.Quote(value))
 }
 
-// include takes over a part of steps/.
-func (s *script) include(name string) {
-	text, err := steps.ReadFile("steps/" + name + ".sh")
-	if err != nil {
-		panic(err) // it is embedded
+// stepTexts are the parts by name.
+var stepTexts = sync.OnceValue(func() map[string]string {
+	texts := map[string]string{}
+	entries, err := steps.ReadDir("steps")
+	for _, entry := range entries {
+		text, failed := steps.ReadFile("steps/" + entry.Name())
+		err = errors.Join(err, failed)
+		texts[strings.TrimSuffix(entry.Name(), ".sh")] = "\n" + string(text)
 	}
-	s.functions.WriteString("\n" + string(text))
-}
+	if err != nil {
+		panic(err) // they are embedded
+	}
+	return texts
+})
+
+// include takes over a part of steps/.
+func (s *script) include(name string) { s.functions = append(s.functions, stepTexts()[name]) }
 
 func (s *script) call(how, step string, arguments ...string) {
 	s.calls.WriteString(shellescape.QuoteCommand(append([]string{how, step}, arguments...)) + "\n")
@@ -57,10 +69,9 @@ func (s *script) text(about, begin string) string {
 	if s.calls.Len() == 0 {
 		return ""
 	}
-	frame := script{}
-	frame.include("setup")
-	frame.include(begin)
-	return "#!/bin/sh\n# " + about + "\nset -eu\n" + s.settings.String() + frame.functions.String() + s.functions.String() + "\n" + s.calls.String()
+	head := "#!/bin/sh\n# " + about + "\nset -eu\n" + s.settings.String()
+	functions := append([]string{stepTexts()["setup"], stepTexts()[begin]}, s.functions...)
+	return head + strings.Join(functions, "") + "\n" + s.calls.String()
 }
 
 // setupScript is the script for a node; empty when the node needs none.
