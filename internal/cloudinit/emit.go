@@ -14,18 +14,18 @@ import (
 // new version of that could change the user data of every cluster. It is several times as fast, too.
 func emit(root *yaml.Node) string {
 	e := emitter{}
-	e.WriteString("#cloud-config\n")
+	e.text.WriteString("#cloud-config\n")
 	if len(root.Content) == 0 {
 		e.value(root, 0)
 	} else {
 		e.block(root, 0)
 	}
-	return e.String()
+	return e.text.String()
 }
 
 // emitter writes the forms of nodes that this package makes: mappings and lists as blocks, and scalars in
 // double quotes, as literal blocks, or as they are.
-type emitter struct{ strings.Builder }
+type emitter struct{ text strings.Builder }
 
 const indentation = "  "
 
@@ -49,7 +49,7 @@ func (e *emitter) block(n *yaml.Node, depth int) {
 
 // item writes an item of a list; a block in it begins on the same line.
 func (e *emitter) item(n *yaml.Node, depth int) {
-	e.WriteString("- ")
+	e.text.WriteString("- ")
 	if len(n.Content) > 0 {
 		e.block(n, depth+1)
 		return
@@ -63,18 +63,18 @@ const mostKeyBytes = 1000
 func (e *emitter) entry(key, value *yaml.Node, depth int) {
 	name := inline(key)
 	if len(name) > mostKeyBytes {
-		e.WriteString("? " + name + "\n")
+		e.text.WriteString("? " + name + "\n")
 		e.indent(depth)
 		name = ""
 	}
-	e.WriteString(name + ":")
+	e.text.WriteString(name + ":")
 	if len(value.Content) > 0 {
-		e.WriteString("\n")
+		e.text.WriteString("\n")
 		e.indent(depth + 1)
 		e.block(value, depth+1)
 		return
 	}
-	e.WriteString(" ")
+	e.text.WriteString(" ")
 	e.value(value, depth)
 }
 
@@ -84,7 +84,7 @@ func (e *emitter) value(n *yaml.Node, depth int) {
 		e.literal(n.Value, depth+1)
 		return
 	}
-	e.WriteString(inline(n) + "\n")
+	e.text.WriteString(inline(n) + "\n")
 }
 
 // inline is a node without entries in one line.
@@ -107,27 +107,27 @@ func inline(n *yaml.Node) string {
 func (e *emitter) literal(text string, depth int) {
 	switch {
 	case !strings.HasSuffix(text, "\n"):
-		e.WriteString("|-\n")
+		e.text.WriteString("|-\n")
 	case strings.HasSuffix(text, "\n\n"):
-		e.WriteString("|+\n")
+		e.text.WriteString("|+\n")
 	default:
-		e.WriteString("|\n")
+		e.text.WriteString("|\n")
 	}
-	e.Grow(len(text) + strings.Count(text, "\n")*depth*len(indentation))
+	e.text.Grow(len(text) + strings.Count(text, "\n")*depth*len(indentation))
 	for line := range strings.Lines(text) {
 		if line != "\n" {
 			e.indent(depth)
 		}
-		e.WriteString(line)
+		e.text.WriteString(line)
 	}
 	if !strings.HasSuffix(text, "\n") {
-		e.WriteString("\n")
+		e.text.WriteString("\n")
 	}
 }
 
 func (e *emitter) indent(depth int) {
 	for range depth {
-		e.WriteString(indentation)
+		e.text.WriteString(indentation)
 	}
 }
 

@@ -4,7 +4,6 @@ package cloudinit
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,20 +53,19 @@ func (v *validator) cloudConfigPart(at []any, content string) {
 		_, err = normal(root)
 	}
 	if err != nil {
-		v.addError(at, fmt.Errorf("Invalid YAML: %w", err))
+		v.addSentence(at, "Invalid YAML: "+err.Error())
 		return
 	}
 	for _, e := range keys().check(root, "") {
-		v.addError(at, e)
+		v.addSentence(at, e.Error())
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		v.partEntry(at, root.Content[i], root.Content[i+1])
 	}
 }
 
-// addError adds an error as a sentence.
-func (v *validator) addError(at []any, err error) {
-	text := err.Error()
+// addSentence adds an error's text, which may lack its end.
+func (v *validator) addSentence(at []any, text string) {
 	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") {
 		text += "."
 	}
@@ -79,7 +77,7 @@ func (v *validator) partEntry(at []any, key, value *yaml.Node) {
 	clash := map[string]bool{"timezone": v.config.Timezone != "", "locale": v.config.Locale != "",
 		"package_upgrade": v.config.PackageUpgrade, "package_update": v.config.PackageUpgrade}
 	if clash[key.Value] {
-		v.addError(at, badNode(key, "%s is given by the attribute of this name too", key.Value))
+		v.addSentence(at, badNode(key, "%s is given by the attribute of this name too", key.Value).Error())
 	}
 	for _, item := range value.Content {
 		switch {
@@ -97,9 +95,9 @@ func (v *validator) partEntry(at []any, key, value *yaml.Node) {
 
 func (v *validator) partFile(at []any, name *yaml.Node) {
 	if _, typed := v.config.WriteFiles[name.Value]; typed {
-		v.addError(at, badNode(name, "%q is in write_files of this resource too", name.Value))
+		v.addSentence(at, badNode(name, "%q is in write_files of this resource too", name.Value).Error())
 	} else if message := v.filePath(name.Value); message != "" {
-		v.addError(at, badNode(name, "%s", message))
+		v.addSentence(at, badNode(name, "%s", message).Error())
 	}
 }
 
@@ -111,11 +109,11 @@ func (v *validator) partMount(at []any, point *yaml.Node) {
 		return
 	case n != nil && (where == n.MountPoint || n.Layout == PerDisk && insideAny(where, []string{n.MountPoint}) ||
 		n.ContainerStorage && slices.Contains(engineStores, where)):
-		v.addError(at, badNode(point, "%s is mounted by nvme already", where))
+		v.addSentence(at, badNode(point, "%s is mounted by nvme already", where).Error())
 	case n != nil && insideAny(n.MountPoint, []string{where}):
-		v.addError(at, badNode(point, "%s would hide %s, where nvme is mounted", where, n.MountPoint))
+		v.addSentence(at, badNode(point, "%s would hide %s, where nvme is mounted", where, n.MountPoint).Error())
 	case v.mounted[where]:
-		v.addError(at, badNode(point, "something is mounted at %s already", where))
+		v.addSentence(at, badNode(point, "something is mounted at %s already", where).Error())
 	}
 	v.mounted[where] = true
 }
