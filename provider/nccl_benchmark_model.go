@@ -4,6 +4,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -63,6 +64,7 @@ type checksModel struct {
 	Mounts               []string     `tfsdk:"mounts"`
 	FirewallOff          types.Bool   `tfsdk:"firewall_off"`
 	CloudInitWaitSeconds types.Int64  `tfsdk:"cloud_init_wait_seconds"`
+	Skip                 []string     `tfsdk:"skip"`
 }
 
 type expectationModel struct {
@@ -108,6 +110,7 @@ func (m *checksModel) toJob() job.Checks {
 		Mounts:               m.Mounts,
 		FirewallOff:          m.FirewallOff.ValueBool(),
 		CloudInitWaitSeconds: int(m.CloudInitWaitSeconds.ValueInt64()),
+		Skip:                 slices.Sorted(slices.Values(m.Skip)), // a set has no order, but the job's key has
 	}
 }
 
@@ -142,6 +145,14 @@ type nodeResultModel struct {
 	GPUModel        types.String `tfsdk:"gpu_model"`
 	DriverVersion   types.String `tfsdk:"driver_version"`
 	PeakBusbwGBPerS *float64     `tfsdk:"peak_busbw_gb_per_s"`
+	Checks          []checkModel `tfsdk:"checks"`
+}
+
+type checkModel struct {
+	Name    string       `tfsdk:"name"`
+	Outcome string       `tfsdk:"outcome"`
+	Message string       `tfsdk:"message"`
+	Advice  types.String `tfsdk:"advice"`
 }
 
 var (
@@ -152,10 +163,13 @@ var (
 	benchmarkRowType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"size_bytes": types.Int64Type, "out_of_place": placementType, "in_place": placementType,
 	}}
+	checkType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"name": types.StringType, "outcome": types.StringType, "message": types.StringType, "advice": types.StringType,
+	}}
 	nodeResultType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"name": types.StringType, "private_ip": types.StringType, "outcome": types.StringType,
 		"gpus": types.Int64Type, "gpu_model": types.StringType, "driver_version": types.StringType,
-		"peak_busbw_gb_per_s": types.Float64Type,
+		"peak_busbw_gb_per_s": types.Float64Type, "checks": types.ListType{ElemType: checkType},
 	}}
 )
 
@@ -221,6 +235,14 @@ func nodeResultsFrom(result *job.Result) []nodeResultModel {
 	for _, node := range result.Nodes {
 		model := nodeResultModel{
 			Name: node.Name, PrivateIP: node.Address, Outcome: string(result.NodeOutcome(node.Name)),
+			Checks: make([]checkModel, 0, len(node.Checks)),
+		}
+		for _, c := range node.Checks {
+			check := checkModel{Name: c.Name, Outcome: string(c.Outcome), Message: c.Message}
+			if c.Advice != "" {
+				check.Advice = types.StringValue(c.Advice)
+			}
+			model.Checks = append(model.Checks, check)
 		}
 		if facts := node.Facts; facts != nil {
 			model.GPUs = types.Int64Value(int64(len(facts.GPUs)))

@@ -96,6 +96,15 @@ func TestAccNCCLBenchmark(t *testing.T) {
 		if values["outcome"] != "pass" || fmt.Sprint(values["gpus"]) != "2" || !strings.Contains(fmt.Sprint(values["gpu_model"]), "lab") {
 			t.Errorf("node: %v", values)
 		}
+		checks := map[string]any{}
+		for _, check := range values["checks"].([]any) {
+			checks[check.(map[string]any)["name"].(string)] = check.(map[string]any)["outcome"]
+		}
+		for _, name := range []string{"gpu_count", "free_space", "mpi_ports", "uniform_driver"} {
+			if checks[name] != "pass" {
+				t.Errorf("check %s of %v: %v", name, values["name"], checks)
+			}
+		}
 	}
 	if keys := b.Values["host_keys"].(map[string]any); len(keys) != 3 {
 		t.Errorf("host keys of %d hosts, want those of the bastion and both nodes", len(keys))
@@ -144,6 +153,9 @@ func TestAccNCCLBenchmark(t *testing.T) {
 			t.Fatalf("nodes without their file system were accepted:\n%s", output)
 		}
 		expectText(t, output, "Unable to accept nodes", "/mnt/localdisk")
+
+		tf.Configure(measured(l, quick, `checks = { mounts = ["/mnt/localdisk"], skip = ["mounts"] }`))
+		tf.Apply()
 	})
 
 	t.Run("changed host key", func(t *testing.T) {

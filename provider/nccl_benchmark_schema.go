@@ -8,12 +8,15 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
 
 // Values of on_failure.
@@ -130,8 +133,9 @@ func int64WithDefault(description string, standard, least int64) schema.Int64Att
 
 func checksAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "What each node must show before anything is measured, beside its GPUs.",
-		Optional:            true,
+		MarkdownDescription: "What each node must show before anything is measured, beside its health: " +
+			"every node's GPUs, NVLinks, RDMA ports, drivers, clock, space and versions are always checked (guide *Health checks*).",
+		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"timezone": schema.StringAttribute{
 				MarkdownDescription: "Time zone in the IANA form, such as `Asia/Tokyo`.", Optional: true,
@@ -149,8 +153,22 @@ func checksAttribute() schema.Attribute {
 				Default:    int64default.StaticInt64(defaultCloudInitWaitSeconds),
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
+			"skip": schema.SetAttribute{
+				MarkdownDescription: "Checks to leave out, such as `gpu_xid`; the guide *Health checks* and `ocihpc-runner check --list` show all.",
+				Optional:            true, ElementType: types.StringType,
+				Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.OneOf(checkNames()...))},
+			},
 		},
 	}
+}
+
+// checkNames are those of all checks.
+func checkNames() []string {
+	names := make([]string, 0, len(job.CheckKinds))
+	for _, kind := range job.CheckKinds {
+		names = append(names, kind.Name)
+	}
+	return names
 }
 
 func expectationAttribute(description string) schema.Attribute {
@@ -221,6 +239,16 @@ func benchmarkResultAttributes() map[string]schema.Attribute {
 				"gpu_model":           schema.StringAttribute{MarkdownDescription: "Model of its GPUs.", Computed: true},
 				"driver_version":      schema.StringAttribute{MarkdownDescription: "Version of its NVIDIA driver.", Computed: true},
 				"peak_busbw_gb_per_s": schema.Float64Attribute{MarkdownDescription: "Best bus bandwidth that it reached alone, in 10^9 bytes per second.", Computed: true},
+				"checks": schema.ListNestedAttribute{
+					MarkdownDescription: "What was checked on it; the guide *Health checks* shows all.",
+					Computed:            true,
+					NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+						"name":    schema.StringAttribute{MarkdownDescription: "Name of the check, such as `gpu_ecc`.", Computed: true},
+						"outcome": schema.StringAttribute{MarkdownDescription: "`pass`, `warn`, `fail` or `cannot_tell`.", Computed: true},
+						"message": schema.StringAttribute{MarkdownDescription: "What was found, and what was expected.", Computed: true},
+						"advice":  schema.StringAttribute{MarkdownDescription: "What to do about it; null when there is nothing to do.", Computed: true},
+					}},
+				},
 			}},
 		},
 		"host_keys": hostKeysAttribute(),

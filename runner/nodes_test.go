@@ -68,8 +68,9 @@ type cluster struct {
 
 const gpusPerNode = 2
 
-// newCluster makes a cluster whose nodes have two of the lab's GPUs and host names of their own.
-func newCluster(t *testing.T, nodes int) *cluster {
+// newCluster makes a cluster whose nodes have two of the lab's GPUs and host names of their own. Further namespaces
+// are what unshare calls them.
+func newCluster(t *testing.T, nodes int, namespaces ...string) *cluster {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("giving hosts names of their own needs root")
@@ -101,8 +102,8 @@ func newCluster(t *testing.T, nodes int) *cluster {
 		run := filepath.Join(home, fmt.Sprintf("run-%d", i))
 		c.mkdir(run)
 		h := sshdtest.Start(t, []ssh.PublicKey{signer.PublicKey()}, fmt.Sprintf(
-			`ForceCommand unshare --uts --mount sh -c 'hostname %s; mount --bind %s /run/ocihpc; export PATH=%s OCIHPC_LAB_GPUS=%s TMPDIR=%s; exec bash -c "$SSH_ORIGINAL_COMMAND"'`,
-			name, run, path, gpus, home))
+			`ForceCommand unshare --uts --mount %s sh -c 'hostname %s; mount --bind %s /run/ocihpc; export PATH=%s OCIHPC_LAB_GPUS=%s TMPDIR=%s; exec bash -c "$SSH_ORIGINAL_COMMAND"'`,
+			strings.Join(namespaces, " "), name, run, path, gpus, home))
 		c.hosts = append(c.hosts, h)
 		c.job.Nodes = append(c.job.Nodes, job.Node{Name: name, Address: h.Address, HostKey: h.HostKey()})
 		c.job.SSH = job.SSH{User: h.User, Port: h.Port}

@@ -79,7 +79,7 @@ type part struct {
 // combine makes one check of verdicts on all parts: the worst counts, and all that are not good are named.
 // Parts that give the same reason are named together.
 func combine(name, good string, parts []part) job.Check {
-	worst, advice := job.Outcome(job.CannotTell), ""
+	worst, advice := job.CannotTell, ""
 	said := []string{}
 	members := map[string][]string{}
 	for _, p := range parts {

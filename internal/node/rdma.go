@@ -17,17 +17,16 @@ import (
 // hca is one function of an RDMA adapter with its port, as sysfs shows it.
 type hca struct {
 	job.HCA
-	physState   string // such as LinkUp
-	downs       int    // how often the link went down since boot
-	mtu         int
-	addresses   []netip.Prefix // IPv4
-	gids        []gid
-	width       int // lanes of PCIe
-	maxWidth    int
-	speed       float64 // GT/s of PCIe
-	maxSpeed    float64
-	ethernet    bool
-	interfaceUp bool
+	physState string // such as LinkUp
+	downs     int    // how often the link went down since boot
+	mtu       int
+	addresses []netip.Prefix // IPv4
+	gids      []gid
+	width     int // lanes of PCIe
+	maxWidth  int
+	speed     float64 // GT/s of PCIe
+	maxSpeed  float64
+	ethernet  bool
 }
 
 // gid is an entry of a port's table.
@@ -81,7 +80,6 @@ func readHCA(root fs.FS, name string, addresses func(string) []netip.Prefix) hca
 		h.Interface = interfaces[0]
 		net := path.Join("sys/class/net", h.Interface)
 		h.mtu = number(line(root, net, "mtu"))
-		h.interfaceUp = line(root, net, "operstate") == "up"
 		h.downs = max(h.downs, number(line(root, net, "carrier_down_count")))
 		h.addresses = addresses(h.Interface)
 	}

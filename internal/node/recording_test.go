@@ -125,7 +125,7 @@ func (r *recording) putHCA(n int) {
 		dir + "/fw_ver": "28.39.3004", dir + "/device/current_link_width": "16", dir + "/device/max_link_width": "16",
 		dir + "/device/current_link_speed": "32.0 GT/s PCIe", dir + "/device/max_link_speed": "32.0 GT/s PCIe", dir + "/device/net/" + netdev + "/mtu": "4220",
 		port + "/state": "4: ACTIVE", port + "/phys_state": "5: LinkUp", port + "/rate": "200 Gb/sec (4X HDR)", port + "/link_layer": "Ethernet",
-		port + "/counters/link_downed": "1", net + "/mtu": "4220", net + "/operstate": "up", net + "/carrier_down_count": "2",
+		port + "/counters/link_downed": "1", net + "/mtu": "4220", net + "/carrier_down_count": "2",
 		port + "/gids/0": "fe80:0000:0000:0000:0a00:0aff:fe0a:0a0a", port + "/gid_attrs/types/0": "IB/RoCE v1",
 		port + "/gids/1": "fe80:0000:0000:0000:0a00:0aff:fe0a:0a0a", port + "/gid_attrs/types/1": "RoCE v2",
 		port + "/gids/2": fmt.Sprintf("0000:0000:0000:0000:0000:ffff:0ae0:%02x05", n), port + "/gid_attrs/types/2": "IB/RoCE v1",

@@ -53,7 +53,7 @@ func readSpace(ctx context.Context, mounts []string) []space {
 		}
 		seen[status.Fsid] = true
 		all = append(all, space{
-			path: path, free: status.Bavail * uint64(max(0, status.Bsize)), inodes: status.Files, freeInodes: status.Ffree, //nolint:gosec // not negative
+			path: path, free: status.Bavail * uint64(max(0, status.Bsize)), inodes: status.Files, freeInodes: status.Ffree,
 			readOnly: status.Flags&unix.ST_RDONLY != 0, err: err,
 		})
 	}

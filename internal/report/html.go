@@ -55,8 +55,9 @@ type view struct {
 	Good     int      // nodes alone in the chart that passed
 	Bad      []string // those that did not
 	Overall  *job.Measurement
-	Kinds    bool // rows differ in more than size
-	Checks   []string
+	Kinds    bool     // rows differ in more than size
+	Checks   []string // those that did not pass everywhere
+	Passed   []string // the others
 	Rows     []nodeRow
 	Notes    []note
 	Versions []pair
@@ -167,8 +168,15 @@ func duration(d time.Duration) string {
 func (v *view) nodes(r job.Result) {
 	for _, node := range r.Nodes {
 		for _, check := range node.Checks {
-			if !slices.Contains(v.Checks, check.Name) {
+			if check.Outcome != job.Pass && !slices.Contains(v.Checks, check.Name) {
 				v.Checks = append(v.Checks, check.Name)
+			}
+		}
+	}
+	for _, node := range r.Nodes {
+		for _, check := range node.Checks {
+			if !slices.Contains(v.Checks, check.Name) && !slices.Contains(v.Passed, check.Name) {
+				v.Passed = append(v.Passed, check.Name)
 			}
 		}
 	}
@@ -190,6 +198,25 @@ func (v *view) nodes(r job.Result) {
 			v.Notes = append(v.Notes, note{node.Name, "run alone", row.Alone.Outcome, f.Message, f.Advice})
 		}
 	}
+	v.Notes = together(v.Notes)
+}
+
+// together makes one note of those that say the same of several nodes.
+func together(notes []note) []note {
+	nodes := map[note][]string{}
+	var merged []note
+	for _, n := range notes {
+		node := n.Node
+		n.Node = ""
+		if nodes[n] == nil {
+			merged = append(merged, n)
+		}
+		nodes[n] = append(nodes[n], node)
+	}
+	for i, n := range merged {
+		merged[i].Node = nodeNames(nodes[n])
+	}
+	return merged
 }
 
 func failureOf(run *job.Measurement) *job.Failure {

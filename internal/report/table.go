@@ -149,26 +149,41 @@ func (p *printer) eachNode(r job.Result, overall *job.Measurement) {
 	p.line("")
 }
 
+// checks shows what did not pass; what several nodes say alike is said once.
 func (p *printer) checks(r job.Result) {
-	titled := false
+	var order []job.Check
+	nodes := map[job.Check][]string{}
 	for _, node := range r.Nodes {
 		for _, check := range node.Checks {
 			if check.Outcome == job.Pass {
 				continue
 			}
-			if !titled {
-				p.line("Checks that did not pass")
-				titled = true
+			if nodes[check] == nil {
+				order = append(order, check)
 			}
-			p.line("  %s  %s: %s (%s)", node.Name, check.Name, check.Message, outcomeWord(check.Outcome))
-			if check.Advice != "" {
-				p.line("    %s", check.Advice)
-			}
+			nodes[check] = append(nodes[check], node.Name)
 		}
 	}
-	if titled {
-		p.line("")
+	if len(order) == 0 {
+		return
 	}
+	p.line("Checks that did not pass")
+	for _, check := range order {
+		p.line("  %s  %s: %s (%s)", nodeNames(nodes[check]), check.Name, check.Message, outcomeWord(check.Outcome))
+		if check.Advice != "" {
+			p.line("    %s", check.Advice)
+		}
+	}
+	p.line("")
+}
+
+// nodeNames names the nodes that say the same.
+func nodeNames(nodes []string) string {
+	const shown = 4
+	if len(nodes) <= shown {
+		return strings.Join(nodes, " ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(nodes[:shown], " "), len(nodes)-shown)
 }
 
 func (p *printer) summary(r *job.Report) {

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package lab_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/lab"
+	nodecheck "github.com/ocihpc/terraform-provider-ocihpc/internal/node"
+)
+
+// checked is a host on which faults are made and looked for.
+type checked struct {
+	t    *testing.T
+	l    *lab.Lab
+	host string
+}
+
+const runnerOnHost = "/usr/local/bin/ocihpc-runner"
+
+// check runs the real runner on the host. The exit status says the same as the checks.
+func (c checked) check(flags ...string) map[string]job.Check {
+	c.t.Helper()
+	out, err := c.l.Exec(c.t.Context(), c.host, append([]string{runnerOnHost, "check", "--output", "json"}, flags...)...)
+	var report nodecheck.Report
+	if decoding := json.Unmarshal(out, &report); decoding != nil {
+		c.t.Fatalf("%v: %v: %s", flags, err, out)
+	}
+	checks, failed := map[string]job.Check{}, false
+	for _, check := range report.Checks {
+		checks[check.Name] = check
+		failed = failed || check.Outcome == job.Fail
+	}
+	if failed != (err != nil) {
+		c.t.Errorf("%v: status %v, checks %+v", flags, err, report.Checks)
+	}
+	return checks
+}
+
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	runner := filepath.Join(t.TempDir(), "ocihpc-runner")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", runner, "../../runner")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	l := start(t, lab.Config{})
+	_, instances := cluster(t, l.Info, 2, "#cloud-config\n")
+	hosts := make([]checked, len(instances))
+	for i, instance := range instances {
+		hosts[i] = checked{t, l, *instance.Id}
+		program, err := os.Open(runner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, err := l.ExecFiles(t.Context(), *instance.Id, []string{"sh", "-c", "cat > " + runnerOnHost + " && chmod 755 " + runnerOnHost}, program, os.Stderr, os.Stderr); err != nil || status != 0 {
+			t.Fatalf("status %d, %v", status, err)
+		}
+		_ = program.Close()
+		mustExec(t, l, *instance.Id, "cloud-init", "status", "--wait")
+	}
+	a, b := hosts[0], hosts[1]
+	t.Run("healthy", func(t *testing.T) { a.healthy(t) })
+	t.Run("faults", func(t *testing.T) { a.faults(t) })
+	t.Run("ports", func(t *testing.T) { ports(t, a, b) })
+}
+
+// healthy is what users of the lab see: no warning, and each thing that the lab cannot show is said once.
+func (c checked) healthy(t *testing.T) {
+	for name, check := range c.check() {
+		switch {
+		case name == "gpu_details", name == "rdma_links", name == "clock", name == "gpu_xid":
+			if check.Outcome != job.CannotTell && check.Outcome != job.Pass {
+				t.Errorf("%+v", check)
+			}
+		case check.Outcome != job.Pass:
+			t.Errorf("%+v", check)
+		}
+	}
+}
+
+// fault is made by a command, and undone by another.
+type fault struct {
+	check, make, undo string
+	flags             []string
+	outcome           job.Outcome
+	says              string
+}
+
+var faults = []fault{
+	{"cloud_init", "cp /run/cloud-init/status.json /run/keep; sed -i '0,/\"errors\": \\[\\]/s//\"errors\": [\"no such module\"]/' /run/cloud-init/status.json", "mv /run/keep /run/cloud-init/status.json", nil, job.Fail, "no such module"},
+	{"boot_steps", `mkdir -p /var/lib/ocihpc; echo '{"step":"nvme","exit":5,"seconds":1,"message":"no drive"}' > /var/lib/ocihpc/status.ndjson`, "rm /var/lib/ocihpc/status.ndjson", nil, job.Fail, "step nvme failed with exit status 5 after 1 seconds: no drive"},
+	{"timezone", "true", "true", []string{"--timezone", "Asia/Tokyo"}, job.Fail, "expected Asia/Tokyo"},
+	{"mounts", "true", "true", []string{"--mount", "/mnt/nothing"}, job.Fail, "nothing is mounted on /mnt/nothing"},
+	{"free_space", "mkdir -p /mnt/full; mount -t tmpfs -o size=1m none /mnt/full", "umount /mnt/full", []string{"--mount", "/mnt/full"}, job.Fail, "/mnt/full: 0.00 GiB free"},
+	{"free_space", "mkdir -p /mnt/full; mount -t tmpfs -o ro none /mnt/full", "umount /mnt/full", []string{"--mount", "/mnt/full"}, job.Fail, "/mnt/full: the file system is read-only"},
+	{"firewall", "true", "true", []string{"--firewall-off"}, job.Fail, "firewalld is active"},
+	{"gpu_count", "sed -i.keep 's/^count=.*/count=7/' /etc/ocihpc-lab-gpus", "mv /etc/ocihpc-lab-gpus.keep /etc/ocihpc-lab-gpus", nil, job.Fail, "7 GPUs, expected 8 (BM.GPU4.8)"},
+	{"gpu_count", "mv /etc/ocihpc-lab-gpus /etc/keep", "mv /etc/keep /etc/ocihpc-lab-gpus", []string{"--shape", "BM.GPU4.8"}, job.Fail, "couldn't communicate with the NVIDIA driver"},
+	{"nccl_tests", "true", "true", []string{"--collective", "all_gather"}, job.Fail, "no program all_gather_perf"},
+	{"rdma_links", "true", "true", nil, job.CannotTell, "this machine is not a BM.GPU4.8 itself"},
+	{"gpu_details", "true", "true", nil, job.CannotTell, "no gpu_ecc"},
+}
+
+func (c checked) faults(t *testing.T) {
+	for _, f := range faults {
+		mustExec(t, c.l, c.host, "sh", "-c", f.make)
+		check := c.check(f.flags...)[f.check]
+		mustExec(t, c.l, c.host, "sh", "-c", f.undo)
+		if check.Outcome != f.outcome || !strings.Contains(check.Message, f.says) || f.outcome == job.Fail && check.Advice == "" {
+			t.Errorf("%s: %+v", f.check, check)
+		}
+	}
+}
+
+// ports connects two hosts as the phase that checks nodes does, with a route that drops what goes back.
+func ports(t *testing.T, a, b checked) {
+	ctx, stop := context.WithCancel(t.Context())
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer writer.Close()                                                                                      //nolint:errcheck // nothing is lost
+		_, _ = b.l.ExecFiles(ctx, b.host, []string{runnerOnHost, "check", "--listen"}, silent, writer, os.Stderr) // it ends with ctx
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	line, err := bufio.NewReader(reader).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	addressOf := func(c checked) string { return mustExec(t, c.l, c.host, "hostname", "-i") }
+	target := net.JoinHostPort(addressOf(b), strings.TrimSpace(line))
+	connect := func() nodecheck.Trial {
+		out := mustExec(t, a.l, a.host, runnerOnHost, "check", "--output", "json", "--connect", target)
+		var tried []nodecheck.Connection
+		if err := json.Unmarshal([]byte(out), &tried); err != nil || len(tried) != 1 {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return nodecheck.Trial{From: "gpu-1", Connection: tried[0]}
+	}
+	if c := nodecheck.CheckPorts([]nodecheck.Trial{connect()}); c.Outcome != job.Pass {
+		t.Errorf("%+v", c)
+	}
+	mustExec(t, b.l, b.host, "ip", "route", "add", "blackhole", addressOf(a)+"/32")
+	if c := nodecheck.CheckPorts([]nodecheck.Trial{connect()}); c.Outcome != job.Fail || !strings.Contains(c.Message, "no connection from gpu-1 (of 1 nodes that tried) to "+target+": no answer within") {
+		t.Errorf("%+v", c)
+	}
+}
