@@ -125,6 +125,27 @@ need_engines() {
 	printf '%s' "$want" >"$pool/complete"
 }
 
+# build_engine COMPONENT VERSION LDFLAGS PACKAGE@VERSION... builds programs of a release once, as the vendors do.
+build_engine() {
+	local dir=$tools/releases/$1-$2 ldflags=$3
+	[[ -e $dir ]] && return 0
+	say "building $1 $2"
+	rm -rf "$dir.new"
+	GOBIN=$dir.new GOFLAGS='-trimpath -tags=seccomp' go install -ldflags "-s -w $ldflags" "${@:4}"
+	mv "$dir.new" "$dir"
+}
+
+need_releases() {
+	local containerd=github.com/containerd/containerd/v2 cni=github.com/containernetworking/plugins
+	build_engine containerd "$ENGINE_CONTAINERD" "-X $containerd/version.Version=v$ENGINE_CONTAINERD" \
+		"$containerd"/cmd/{containerd,containerd-shim-runc-v2,ctr}"@v$ENGINE_CONTAINERD"
+	build_engine runc "$ENGINE_RUNC" '' "github.com/opencontainers/runc@v$ENGINE_RUNC"
+	build_engine cni_plugins "$ENGINE_CNI" "-X $cni/pkg/utils/buildversion.BuildVersion=v$ENGINE_CNI" \
+		"$cni"/plugins/{main/{bridge,loopback},ipam/host-local,meta/{firewall,portmap,tuning}}"@v$ENGINE_CNI"
+	build_engine rootlesskit "$ENGINE_ROOTLESSKIT" '' "github.com/rootless-containers/rootlesskit/v2/cmd/"{rootlesskit,rootlessctl}"@v$ENGINE_ROOTLESSKIT"
+	build_engine bypass4netns "$ENGINE_BYPASS4NETNS" '' "github.com/rootless-containers/bypass4netns/cmd/"{bypass4netns,bypass4netnsd}"@v$ENGINE_BYPASS4NETNS"
+}
+
 for what in "$@"; do
 	case $what in
 	build)
@@ -141,6 +162,7 @@ for what in "$@"; do
 		# shellcheck disable=SC2086 # a list of packages
 		need_packages $APT_TEST
 		need_engines
+		need_releases
 		;;
 	lint) need_tool golangci-lint "$GOLANGCI_LINT" ;;
 	docs)

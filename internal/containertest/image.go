@@ -21,7 +21,7 @@ import (
 )
 
 // applets of busybox that images have; the lab's nvidia-smi, which CDI mounts, runs on them.
-const applets = "awk cat cp cut df echo env false grep head hostname id ip ls md5sum mkdir mount nproc ps rm sh sleep stat tail test touch tr true uname wc wget"
+const applets = "awk cat cp cut df echo env false grep head hostname id ip ls md5sum mkdir mount nproc ps rm sed sh sleep stat tail test touch tr true uname wc wget"
 
 // Image makes an image of busybox for this machine's architecture, whose command is a shell. A payload is a
 // file /payload of so many bytes, which do not compress: it makes images differ, and large.

@@ -25,7 +25,8 @@ const cgroupPrefix = "ocihpc-lab-"
 
 // cgroups are the part of the machine's control groups that a lab has: in each hierarchy one group, and one
 // in it for each host, which is all that the host sees. Unlike all else they outlive the lab's namespaces:
-// a lab that is killed leaves them to [RemoveStaleCgroups].
+// a lab that is killed leaves them to [RemoveStaleCgroups]. There is none for the share of the processors: a host
+// would have as much of them as one process has, and 64 hosts take minutes to boot on a busy machine.
 type cgroups struct {
 	name        string
 	hierarchies []hierarchy
@@ -78,19 +79,26 @@ func lockGroup(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// add makes the cgroups of a host.
-func (c *cgroups) add(number int) ([]hostinit.Cgroup, error) {
-	var groups []hostinit.Cgroup
-	for _, h := range c.hierarchies {
-		group := hostinit.Cgroup{
-			Dir: filepath.Join(h.dir, c.name, strconv.Itoa(number)), Mount: h.dir, Kind: h.kind, Options: h.options,
+// add makes the cgroups of a host and puts its first process into them.
+func (c *cgroups) add(number, pid int) error {
+	for i, group := range c.of(number) {
+		if err := c.hierarchies[i].makeGroup(group.Dir); err != nil {
+			return fmt.Errorf("make the host's cgroups: %w", err)
 		}
-		if err := h.makeGroup(group.Dir); err != nil {
-			return nil, fmt.Errorf("make the host's cgroups: %w", err)
+		if err := os.WriteFile(filepath.Join(group.Dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
+			return fmt.Errorf("join the host's cgroups: %w", err)
 		}
-		groups = append(groups, group)
 	}
-	return groups, nil
+	return nil
+}
+
+// of gives the groups of a host.
+func (c *cgroups) of(number int) []hostinit.Cgroup {
+	groups := make([]hostinit.Cgroup, 0, len(c.hierarchies))
+	for _, h := range c.hierarchies {
+		groups = append(groups, hostinit.Cgroup{Dir: filepath.Join(h.dir, c.name, strconv.Itoa(number)), Mount: h.dir, V2: h.kind == "cgroup2"})
+	}
+	return groups
 }
 
 // drop removes the cgroups of a host that has ended, with those that it made.
@@ -134,7 +142,11 @@ func parseHierarchies(mounts string) []hierarchy {
 			continue
 		}
 		if h.kind == "cgroup" {
-			h.options = strings.Join(slices.DeleteFunc(strings.Split(fields[3], ","), isNoController), ",")
+			controllers := slices.DeleteFunc(strings.Split(fields[3], ","), isNoController)
+			if slices.Contains(controllers, "cpu") {
+				continue
+			}
+			h.options = strings.Join(controllers, ",")
 		}
 		found = append(found, h)
 	}

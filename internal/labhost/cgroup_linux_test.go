@@ -21,11 +21,12 @@ func TestParseHierarchies(t *testing.T) {
 		"both": {
 			"tmpfs /sys/fs/cgroup tmpfs ro,mode=755 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n" +
 				"cgroup /sys/fs/cgroup/systemd cgroup rw,xattr,release_agent=/lib/systemd/systemd-cgroups-agent,name=systemd 0 0\n" +
-				"cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,relatime,cpu,cpuacct,clone_children 0 0\n",
+				"cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,relatime,cpu,cpuacct 0 0\n" +
+				"cgroup /sys/fs/cgroup/net_cls,net_prio cgroup rw,relatime,net_cls,net_prio,clone_children 0 0\n",
 			[]hierarchy{
 				{dir: "/sys/fs/cgroup/unified", kind: "cgroup2"},
 				{dir: "/sys/fs/cgroup/systemd", kind: "cgroup", options: "name=systemd"},
-				{dir: "/sys/fs/cgroup/cpu,cpuacct", kind: "cgroup", options: "cpu,cpuacct"},
+				{dir: "/sys/fs/cgroup/net_cls,net_prio", kind: "cgroup", options: "net_cls,net_prio"},
 			},
 		},
 		"elsewhere": {"cgroup2 /run/cgroup2 cgroup2 rw 0 0\ncgroup /sys/fs/cgroup/a/b cgroup rw,pids 0 0\nshort\n", nil},

@@ -81,7 +81,7 @@ func (host *host) start(ctx context.Context, h *Hosts) error {
 		return fmt.Errorf("make a pipe: %w", err)
 	}
 	defer func() { _ = report.Close() }()
-	stdin, err := host.launch(h.ctx, reportWriter, execFile) //nolint:contextcheck // a host outlives the request that boots it
+	stdin, err := host.launchAlone(h, reportWriter, execFile)
 	_ = reportWriter.Close()
 	if err != nil {
 		return err
@@ -98,6 +98,21 @@ func (host *host) start(ctx context.Context, h *Hosts) error {
 	defer host.mu.Unlock()
 	host.nvme.report(up)
 	return err
+}
+
+// launchAlone starts PID 1 of the host in its cgroups. One host at a time: the kernel moves a process to a cgroup
+// only while none is being made, and making one with a network namespace takes long.
+func (host *host) launchAlone(h *Hosts, report, execFile *os.File) (io.WriteCloser, error) {
+	h.launching.Lock()
+	defer h.launching.Unlock()
+	stdin, err := host.launch(h.ctx, report, execFile) //nolint:contextcheck // a host outlives the request that boots it
+	if err != nil || h.cgroups == nil {
+		return stdin, err
+	}
+	if err := h.cgroups.add(host.number, host.process.Pid); err != nil {
+		return nil, errors.Join(err, stdin.Close())
+	}
+	return stdin, nil
 }
 
 // launch starts PID 1 of the host in namespaces of its own.
@@ -196,9 +211,7 @@ func (host *host) prepare(h *Hosts) (hostinit.Config, error) {
 		return cfg, err
 	}
 	if h.cgroups != nil {
-		if cfg.Cgroups, err = h.cgroups.add(host.number); err != nil {
-			return cfg, err
-		}
+		cfg.Cgroups = h.cgroups.of(host.number)
 	}
 	if cfg.NVMe, err = host.nvmeFiles(h); err != nil {
 		return cfg, err

@@ -57,6 +57,8 @@ type Hosts struct {
 	cgroups   *cgroups // nil where hosts cannot have any; noCgroups says why
 	noCgroups error
 
+	launching sync.Mutex
+
 	mu    sync.Mutex
 	next  int // number of the next host: names its directory and its veth
 	hosts map[string]*host

@@ -17,16 +17,11 @@ import (
 // a Go program's other threads stay in the machine's. Negative where the host has no cgroups of its own.
 var cgroupNamespace = -1
 
-// joinCgroups moves this process into the host's cgroups and makes them all that it sees. The caller's
-// thread, which must be locked, is then in the namespace that the mounts need.
-func joinCgroups(groups []Cgroup) error {
+// hideCgroups makes the host's cgroups, which the lab has put this process into, all that it sees. The caller's
+// thread must be locked.
+func hideCgroups(groups []Cgroup) error {
 	if len(groups) == 0 {
 		return nil
-	}
-	for _, group := range groups {
-		if err := os.WriteFile(filepath.Join(group.Dir, "cgroup.procs"), []byte("0"), 0); err != nil {
-			return fmt.Errorf("join the host's cgroup: %w", err)
-		}
 	}
 	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
 		return fmt.Errorf("make a cgroup namespace: %w", err)
@@ -58,29 +53,33 @@ func mountCgroups(cfg Config) error {
 	if len(cfg.Cgroups) == 0 {
 		return bindReadOnly(CgroupDir, cfg.Root+CgroupDir)
 	}
-	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	if cfg.Cgroups[0].Mount != CgroupDir {
-		if err := mountNew(cfg, "tmpfs", CgroupDir, "mode=755", flags); err != nil {
-			return err
-		}
-		if err := copyLinks(CgroupDir, cfg.Root+CgroupDir); err != nil {
+		if err := mountNew(cfg, "tmpfs", CgroupDir, "mode=755", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC); err != nil {
 			return err
 		}
 	}
 	for _, group := range cfg.Cgroups {
-		if err := mountNew(cfg, group.Kind, group.Mount, group.Options, flags); err != nil {
+		target := cfg.Root + group.Mount
+		if err := os.MkdirAll(target, 0o755); err != nil {
+			return fmt.Errorf("make /%s: %w", group.Mount, err)
+		}
+		if err := bind(group.Dir, target); err != nil {
 			return err
 		}
-		if group.Kind == "cgroup2" && !cfg.Systemd {
-			if err := leaveCgroupRoot(cfg.Root + group.Mount); err != nil {
+		if group.V2 && !cfg.Systemd {
+			if err := leaveCgroupRoot(target); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	if cfg.Cgroups[0].Mount == CgroupDir {
+		return nil
+	}
+	return copyLinks(CgroupDir, cfg.Root+CgroupDir)
 }
 
-// copyLinks copies the links of a directory, such as those from one controller's name to its hierarchy.
+// copyLinks copies the links of a directory to what the other has, too, such as those from one controller's name
+// to its hierarchy.
 func copyLinks(source, target string) error {
 	entries, err := os.ReadDir(source)
 	if err != nil {
@@ -91,6 +90,9 @@ func copyLinks(source, target string) error {
 			continue
 		}
 		link, err := os.Readlink(filepath.Join(source, entry.Name()))
+		if _, missing := os.Stat(filepath.Join(target, link)); missing != nil {
+			continue
+		}
 		if err == nil {
 			err = os.Symlink(link, filepath.Join(target, entry.Name()))
 		}
@@ -123,6 +125,9 @@ func EnableControllers(dir string) {
 		return
 	}
 	for _, controller := range strings.Fields(string(controllers)) {
+		if controller == "cpu" {
+			continue // see labhost.cgroups
+		}
 		_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0)
 	}
 }

@@ -41,7 +41,7 @@ type Config struct {
 	Root string `json:"root"`
 	// Overlays to mount below Root, in order; the first one is the root itself.
 	Overlays []Overlay `json:"overlays"`
-	// Cgroups that the host has to itself; without, it sees the machine's, read-only.
+	// Cgroups that the host has to itself, and PID 1 is in; without, it sees the machine's, read-only.
 	Cgroups []Cgroup `json:"cgroups"`
 	// UserNamespace says that the lab has a user namespace of its own.
 	UserNamespace bool `json:"user_namespace"`
@@ -70,10 +70,9 @@ type Overlay struct {
 
 // Cgroup is the host's group in one hierarchy of the machine's control groups.
 type Cgroup struct {
-	Dir     string `json:"dir"`     // of the group, on the machine
-	Mount   string `json:"mount"`   // where the hierarchy is mounted, on the machine and on the host
-	Kind    string `json:"kind"`    // "cgroup" or "cgroup2"
-	Options string `json:"options"` // of the mount
+	Dir   string `json:"dir"`   // of the group, on the machine
+	Mount string `json:"mount"` // where the hierarchy is mounted, on the machine and on the host
+	V2    bool   `json:"v2"`    // whether it is of version 2
 }
 
 // Report says that the host is up, or why it is not.

@@ -72,7 +72,7 @@ const sshdLog = "/var/log/sshd.log"
 func boot(cfg Config, children *reaper, devices *nvme) error {
 	runtime.LockOSThread() // The cgroup namespace is this thread's.
 	defer runtime.UnlockOSThread()
-	if err := joinCgroups(cfg.Cgroups); err != nil {
+	if err := hideCgroups(cfg.Cgroups); err != nil {
 		return err
 	}
 	if err := makeRoot(cfg, devices); err != nil {

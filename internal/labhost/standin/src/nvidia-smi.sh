@@ -42,8 +42,8 @@ query/*)
 	;;
 esac
 
-# Stable and different on every host, as a UUID should be.
-seed=$(uname -n | md5sum)
+# Stable and different on every host, as a UUID should be. A container has the name of its host in the file.
+seed=$({ grep '^host=' "$FILE" || uname -n; } | sed 's/^host=//' | md5sum)
 
 exec awk -F= -v mode="$mode" -v query="$query" -v format="$format" -v only="$only" -v seed="$seed" -v driver="$DRIVER" '
 function uuid(i) {
@@ -78,6 +78,7 @@ function value(field, i) {
 function fail(text, status) { print text; code = status; exit status }
 
 $1 == "count" { count = $2 + 0 }
+$1 == "visible" && only == "" { only = $2 } # the one that a container has
 $1 == "model" { model = $2 }
 $1 == "memory_bytes" { mib = int($2 / 1048576) }
 
