@@ -96,6 +96,9 @@ func explainFailure(result *job.Result) string {
 		}
 	}
 	for _, node := range result.Nodes {
+		if node.Setup != nil && node.Setup.Failure != nil {
+			paragraphs = append(paragraphs, explainSetup(node))
+		}
 		for _, check := range node.Checks {
 			if check.Outcome == job.Fail || check.Outcome == job.Warn {
 				paragraphs = append(paragraphs, fmt.Sprintf("%s: check %s: %s: %s",
@@ -107,3 +110,16 @@ func explainFailure(result *job.Result) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
+// explainSetup says which step failed on a node, what its programs printed, and what to do.
+func explainSetup(node job.NodeResult) string {
+	text := fmt.Sprintf("%s: %s", node.Name, sentence(node.Setup.Failure.Message))
+	for _, step := range node.Setup.Steps {
+		if step.Outcome == job.StepFailed && step.Output != "" {
+			text += "\n" + step.Output
+		}
+	}
+	if advice := node.Setup.Failure.Advice; advice != "" {
+		text += "\n" + sentence(advice)
+	}
+	return text
+}

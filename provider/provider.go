@@ -124,6 +124,7 @@ func (p *ocihpcProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		NewGPUClusterResource,
 		NewCloudInitConfigResource,
+		NewContainerRuntimeResource,
 		NewNCCLBenchmarkResource,
 	}
 }

@@ -150,6 +150,13 @@ func (v *problems) url(field, text string) {
 	}
 }
 
+// Validate finds what is wrong with the container runtime.
+func (r ContainerRuntime) Validate() error {
+	var v problems
+	v.containerRuntime(r)
+	return errors.Join(v.list...)
+}
+
 func (v *problems) containerRuntime(r ContainerRuntime) {
 	const field = "setup.container_runtime."
 	if !slices.Contains([]Engine{Containerd, Docker, Podman}, r.Engine) {

@@ -35,9 +35,8 @@ const (
 )
 
 // Start has a runner work on the job in the directory, detached from this process and its session. It is
-// idempotent: a job that is running or has passed is left alone, any other is run anew, also one that was
-// changed since. Of several calls at
-// the same time one starts the job. runner is the path of ocihpc-runner.
+// idempotent: a job that is running, or a measurement that has passed, is left alone; any other is run anew, also
+// one that was changed since. Of several calls at the same time one starts the job. runner is the path of ocihpc-runner.
 func Start(ctx context.Context, dir job.Dir, runner string) (State, error) {
 	j, err := ReadJob(dir.Job())
 	if err != nil {
@@ -74,10 +73,10 @@ func Start(ctx context.Context, dir job.Dir, runner string) (State, error) {
 	return Started, begun(ctx, dir, startLimit, exited)
 }
 
-// passed says whether the result in the directory is a pass of this very job, not of one that was there before. What a
-// dry run found may have changed since: it is always run anew.
+// passed says whether the result in the directory is a pass of this very job, not of one that was there before. Nodes
+// that were set up may have been changed since, by another set-up, too: they are looked at anew, which is cheap.
 func passed(dir job.Dir, j job.Job) (bool, error) {
-	if j.Setup != nil && j.Setup.DryRun {
+	if j.Setup != nil {
 		return false, nil
 	}
 	status, over, err := finished(dir)
