@@ -4,6 +4,9 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -12,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
 )
 
 // Time limits of a set-up. The job's own limit is that of the resource.
@@ -21,22 +25,23 @@ const (
 )
 
 type containerRuntimeModel struct {
-	Nodes        []nodeModel       `tfsdk:"nodes"`
-	Shape        types.String      `tfsdk:"shape"`
-	SSH          sshModel          `tfsdk:"ssh"`
-	Engine       types.String      `tfsdk:"engine"`
-	RootlessUser types.String      `tfsdk:"rootless_user"`
-	Versions     map[string]string `tfsdk:"versions"`
-	Mirror       types.String      `tfsdk:"mirror"`
-	DataRoot     types.String      `tfsdk:"data_root"`
-	Images       []string          `tfsdk:"images"`
-	ShareImages  types.Bool        `tfsdk:"share_images"`
-	ProofImage   types.String      `tfsdk:"proof_image"`
-	MaxSessions  types.Int64       `tfsdk:"max_sessions"`
-	MaxDownloads types.Int64       `tfsdk:"max_downloads"`
-	OnDestroy    types.String      `tfsdk:"on_destroy"`
-	Triggers     map[string]string `tfsdk:"triggers"`
-	Timeouts     timeouts.Value    `tfsdk:"timeouts"`
+	Nodes            []nodeModel       `tfsdk:"nodes"`
+	Shape            types.String      `tfsdk:"shape"`
+	SSH              sshModel          `tfsdk:"ssh"`
+	Engine           types.String      `tfsdk:"engine"`
+	RootlessUser     types.String      `tfsdk:"rootless_user"`
+	Versions         map[string]string `tfsdk:"versions"`
+	Mirror           types.String      `tfsdk:"mirror"`
+	DataRoot         types.String      `tfsdk:"data_root"`
+	Images           []string          `tfsdk:"images"`
+	ShareImages      types.Bool        `tfsdk:"share_images"`
+	ProofImage       types.String      `tfsdk:"proof_image"`
+	RegistryAuthPath types.String      `tfsdk:"registry_auth_path"`
+	MaxSessions      types.Int64       `tfsdk:"max_sessions"`
+	MaxDownloads     types.Int64       `tfsdk:"max_downloads"`
+	OnDestroy        types.String      `tfsdk:"on_destroy"`
+	Triggers         map[string]string `tfsdk:"triggers"`
+	Timeouts         timeouts.Value    `tfsdk:"timeouts"`
 
 	ID       types.String `tfsdk:"id"`
 	Outcome  types.String `tfsdk:"outcome"`
@@ -71,6 +76,29 @@ func (m *containerRuntimeModel) toJob(timeout time.Duration) job.Job {
 			MaxDownloads: int(m.MaxDownloads.ValueInt64()),
 		},
 	}
+}
+
+// registryAuth reads the credentials of registries, nil without any.
+func (m *containerRuntimeModel) registryAuth() ([]byte, error) {
+	if !isSet(m.RegistryAuthPath) {
+		return nil, nil
+	}
+	file, err := oci.ExpandHome(m.RegistryAuthPath.ValueString())
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the credentials of registries: %w", err)
+	}
+	var config struct {
+		Auths map[string]json.RawMessage `json:"auths"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil || len(config.Auths) == 0 {
+		return nil, fmt.Errorf("%s holds no \"auths\" as ~/.docker/config.json has them; a credential helper's logins are not in that file: "+
+			"log in without the helper, into a file of its own (docker --config DIR login)", file)
+	}
+	return text, nil
 }
 
 // toRemoval gives the job that takes the engine away.

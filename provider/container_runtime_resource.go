@@ -143,14 +143,19 @@ func (r *containerRuntimeResource) Delete(ctx context.Context, req resource.Dele
 
 // setUp has the nodes set up and fills the model. It says whether there is something to keep in the state.
 func (r *containerRuntimeResource) setUp(ctx context.Context, m *containerRuntimeModel, known map[string]string, timeout time.Duration, diags *diag.Diagnostics) bool {
+	name := nodesName(jobNodes(m.Nodes))
+	auth, err := m.registryAuth()
+	if err != nil {
+		diags.AddAttributeError(path.Root("registry_auth_path"), unableTo("set up", "nodes", name), sentence(err.Error()))
+		return false
+	}
 	outcome, ok := r.data.execute(ctx, execution{
-		verb: "set up", noun: "set-up", ssh: &m.SSH, known: known, job: m.toJob(timeout), timeout: timeout,
+		verb: "set up", noun: "set-up", ssh: &m.SSH, known: known, registryAuth: auth, job: m.toJob(timeout), timeout: timeout,
 	}, diags)
 	if !ok {
 		return false
 	}
 	diags.Append(m.fromResult(ctx, outcome.Result, outcome.HostKeys)...)
-	name := nodesName(jobNodes(m.Nodes))
 	switch outcome.Result.Outcome {
 	case job.Fail, job.CouldNotRun:
 		diags.AddError(unableTo("set up", "nodes", name), explainFailure(outcome.Result))

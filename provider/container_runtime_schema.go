@@ -91,6 +91,12 @@ func containerRuntimeAttributes(ctx context.Context) map[string]schema.Attribute
 				"one nothing is proven.",
 			Optional: true,
 		},
+		"registry_auth_path": schema.StringAttribute{
+			MarkdownDescription: "File on this machine with credentials of registries, in the form of `~/.docker/config.json` (`auths`). " +
+				"It is read on apply; its content is in no state and no log, and on the nodes only in memory and only while they pull. " +
+				"Default: images are pulled without a login.",
+			Optional: true,
+		},
 		"max_sessions": schema.Int64Attribute{
 			MarkdownDescription: "Nodes worked on at a time. Default: 64.",
 			Optional:            true,

@@ -19,11 +19,12 @@ import (
 
 // execution is a job that a resource has the nodes work on.
 type execution struct {
-	verb, noun string // for messages: measure, measurement
-	ssh        *sshModel
-	known      map[string]string // host keys
-	job        job.Job
-	timeout    time.Duration
+	verb, noun   string // for messages: measure, measurement
+	ssh          *sshModel
+	known        map[string]string // host keys
+	registryAuth []byte
+	job          job.Job
+	timeout      time.Duration
 }
 
 // execute has the nodes work on a job. ok is false when there is no result; diags says why.
@@ -38,6 +39,7 @@ func (d *providerData) execute(ctx context.Context, e execution, diags *diag.Dia
 		return outcome, false
 	}
 	defer access.close()
+	access.RegistryAuth = e.registryAuth
 	runners, err := d.runners()
 	if err != nil {
 		diags.AddError(summary, sentence(err.Error()))

@@ -25,6 +25,9 @@ type Access struct {
 	// HostKeys known so far, as in known_hosts: by [HostKeyID], and [BastionID] for the bastion. A host that
 	// is not in it is accepted as it is.
 	HostKeys map[string]string
+	// RegistryAuth are credentials of container registries for a set-up, in the form of ~/.docker/config.json; nil is
+	// none. They are on the head node, for its owner alone, until the job is over.
+	RegistryAuth []byte
 	// Limit is how many nodes are worked on at a time; 0 means 32.
 	Limit int
 	// ConnectTimeout bounds the wait for nodes that are still booting; 0 means 15 minutes.

@@ -172,14 +172,14 @@ func (r *execution) keyIsDone(ctx context.Context, err error) bool {
 	}
 }
 
-// removeKeys takes the job's key away, from the head node and from every node. It has a little time of its own
+// removeKeys takes the job's key away, from the head node and from every node, and the credentials of registries. It has a little time of its own
 // because what it undoes must not stay behind when the caller has run out of time.
 func (r *execution) removeKeys(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
 	defer cancel()
-	private := shellescape.Quote(r.dir.Key())
+	secrets := shellescape.QuoteCommand([]string{r.dir.Key(), r.dir.Key() + ".pub", r.dir.RegistryAuth()})
 	err := r.cluster.on(ctx, head, func(client *Client) error {
-		return client.Run(ctx, Command{Line: "cd && rm -f " + private + " " + private + ".pub"})
+		return client.Run(ctx, Command{Line: "cd && rm -f " + secrets})
 	})
 	if err = errors.Join(err, r.authorizeAll(ctx, "")); err != nil {
 		return fmt.Errorf("remove the job's key: %w", err)
@@ -202,6 +202,11 @@ func (r *execution) start(ctx context.Context) error {
 	return r.cluster.on(ctx, head, func(client *Client) error {
 		if err := client.write(ctx, r.dir.Job(), text); err != nil {
 			return err
+		}
+		if auth := r.cluster.access.RegistryAuth; auth != nil {
+			if err := client.write(ctx, r.dir.RegistryAuth(), auth); err != nil {
+				return err
+			}
 		}
 		r.asked = true
 		out, err := client.Output(ctx, r.command("start"))
