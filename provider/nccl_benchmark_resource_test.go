@@ -34,9 +34,8 @@ func startLab(t *testing.T) *lab.Lab {
 	return l
 }
 
-// measured is a cluster of two small GPU nodes and its benchmark. More attributes of the benchmark are
-// given as lines.
-func measured(l *lab.Lab, more ...string) string {
+// pair is a cluster of two small GPU nodes.
+func pair(l *lab.Lab) string {
 	i := l.Info
 	return fmt.Sprintf(`
 resource "ocihpc_gpu_cluster" "this" {
@@ -50,11 +49,13 @@ resource "ocihpc_gpu_cluster" "this" {
   size                = 2
   ssh_authorized_keys = %q
 }
+`, i.CompartmentID, i.AvailabilityDomain, i.SubnetID, i.ImageID, i.SSHAuthorizedKeys)
+}
 
-resource "ocihpc_nccl_benchmark" "this" {
-  nodes = ocihpc_gpu_cluster.this.nodes
-  shape = ocihpc_gpu_cluster.this.shape
-  ssh = {
+// login is how the nodes of a lab are reached.
+func login(l *lab.Lab) string {
+	i := l.Info
+	return fmt.Sprintf(`ssh = {
     private_key_path = %q
     bastion = {
       host     = %q
@@ -62,11 +63,19 @@ resource "ocihpc_nccl_benchmark" "this" {
       user     = %q
       host_key = %q
     }
-  }
+  }`, i.SSHPrivateKeyPath, i.BastionHost, i.BastionPort, i.BastionUser, i.BastionHostKey)
+}
+
+// measured is a pair of nodes and its benchmark. More attributes of the benchmark are given as lines.
+func measured(l *lab.Lab, more ...string) string {
+	return pair(l) + fmt.Sprintf(`
+resource "ocihpc_nccl_benchmark" "this" {
+  nodes = ocihpc_gpu_cluster.this.nodes
+  shape = ocihpc_gpu_cluster.this.shape
+  %s
   %s
 }
-`, i.CompartmentID, i.AvailabilityDomain, i.SubnetID, i.ImageID, i.SSHAuthorizedKeys,
-		i.SSHPrivateKeyPath, i.BastionHost, i.BastionPort, i.BastionUser, i.BastionHostKey, strings.Join(more, "\n  "))
+`, login(l), strings.Join(more, "\n  "))
 }
 
 // A sweep that is short, and one that lasts long enough to be disturbed.
