@@ -25,8 +25,7 @@ const cgroupPrefix = "ocihpc-lab-"
 
 // cgroups are the part of the machine's control groups that a lab has: in each hierarchy one group, and one
 // in it for each host, which is all that the host sees. Unlike all else they outlive the lab's namespaces:
-// a lab that is killed leaves them to [RemoveStaleCgroups]. There is none for the share of the processors: a host
-// would have as much of them as one process has, and 64 hosts take minutes to boot on a busy machine.
+// a lab that is killed leaves them to [RemoveStaleCgroups].
 type cgroups struct {
 	name        string
 	hierarchies []hierarchy
@@ -35,9 +34,9 @@ type cgroups struct {
 
 // hierarchy is a mounted tree of control groups.
 type hierarchy struct {
-	dir     string // where it is mounted
-	kind    string // cgroup or cgroup2
-	options string // of the mount, such as "cpu,cpuacct" or "name=systemd"; empty for cgroup2
+	dir         string   // where it is mounted
+	kind        string   // cgroup or cgroup2
+	controllers []string // of the mount, such as cpu and cpuacct, or name=systemd; none for cgroup2
 }
 
 // newCgroups makes the lab's cgroups.
@@ -84,6 +83,9 @@ func (c *cgroups) add(number, pid int) error {
 	for i, group := range c.of(number) {
 		if err := c.hierarchies[i].makeGroup(group.Dir); err != nil {
 			return fmt.Errorf("make the host's cgroups: %w", err)
+		}
+		if slices.Contains(c.hierarchies[i].controllers, "cpu") {
+			continue // A whole host would weigh as one process, and take minutes to boot on a busy machine.
 		}
 		if err := os.WriteFile(filepath.Join(group.Dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
 			return fmt.Errorf("join the host's cgroups: %w", err)
@@ -142,11 +144,7 @@ func parseHierarchies(mounts string) []hierarchy {
 			continue
 		}
 		if h.kind == "cgroup" {
-			controllers := slices.DeleteFunc(strings.Split(fields[3], ","), isNoController)
-			if slices.Contains(controllers, "cpu") {
-				continue
-			}
-			h.options = strings.Join(controllers, ",")
+			h.controllers = slices.DeleteFunc(strings.Split(fields[3], ","), isNoController)
 		}
 		found = append(found, h)
 	}
@@ -170,7 +168,7 @@ func (h hierarchy) makeGroup(dir string) error {
 	switch {
 	case h.kind == "cgroup2":
 		hostinit.EnableControllers(filepath.Dir(dir))
-	case slices.Contains(strings.Split(h.options, ","), "cpuset"): // else it has no processor, and takes no process
+	case slices.Contains(h.controllers, "cpuset"): // else it has no processor, and takes no process
 		for _, setting := range []string{"cpuset.cpus", "cpuset.mems"} {
 			value, err := os.ReadFile(filepath.Join(filepath.Dir(dir), setting))
 			if err != nil {
@@ -235,7 +233,29 @@ func RemoveStaleCgroups() error {
 			continue // It is a running lab's, or somebody else removes it.
 		}
 		stale := &cgroups{name: filepath.Base(dir), hierarchies: hierarchies, lock: lock}
+		if stale.populated() {
+			_ = lock.Close()
+			continue // It is about to end.
+		}
 		failed = errors.Join(failed, stale.remove())
 	}
 	return failed
+}
+
+// populated says whether a process is in any of the lab's groups.
+func (c *cgroups) populated() bool {
+	found := false
+	for _, h := range c.hierarchies {
+		_ = filepath.WalkDir(filepath.Join(h.dir, c.name), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
+				return nil //nolint:nilerr // a group that is gone has no process
+			}
+			processes, _ := os.ReadFile(filepath.Join(path, "cgroup.procs")) // nor has this one
+			if found = found || len(processes) > 0; found {
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
+	return found
 }

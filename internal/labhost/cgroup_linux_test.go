@@ -3,7 +3,7 @@
 package labhost
 
 import (
-	"slices"
+	"reflect"
 	"testing"
 )
 
@@ -25,13 +25,14 @@ func TestParseHierarchies(t *testing.T) {
 				"cgroup /sys/fs/cgroup/net_cls,net_prio cgroup rw,relatime,net_cls,net_prio,clone_children 0 0\n",
 			[]hierarchy{
 				{dir: "/sys/fs/cgroup/unified", kind: "cgroup2"},
-				{dir: "/sys/fs/cgroup/systemd", kind: "cgroup", options: "name=systemd"},
-				{dir: "/sys/fs/cgroup/net_cls,net_prio", kind: "cgroup", options: "net_cls,net_prio"},
+				{dir: "/sys/fs/cgroup/systemd", kind: "cgroup", controllers: []string{"name=systemd"}},
+				{dir: "/sys/fs/cgroup/cpu,cpuacct", kind: "cgroup", controllers: []string{"cpu", "cpuacct"}},
+				{dir: "/sys/fs/cgroup/net_cls,net_prio", kind: "cgroup", controllers: []string{"net_cls", "net_prio"}},
 			},
 		},
 		"elsewhere": {"cgroup2 /run/cgroup2 cgroup2 rw 0 0\ncgroup /sys/fs/cgroup/a/b cgroup rw,pids 0 0\nshort\n", nil},
 	} {
-		if got := parseHierarchies(test.mounts); !slices.Equal(got, test.want) {
+		if got := parseHierarchies(test.mounts); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}

@@ -125,9 +125,6 @@ func EnableControllers(dir string) {
 		return
 	}
 	for _, controller := range strings.Fields(string(controllers)) {
-		if controller == "cpu" {
-			continue // see labhost.cgroups
-		}
 		_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0)
 	}
 }
