@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Puts in place what a target of the GNUmakefile needs, and nothing that is there already:
 #
-#   tools/setup.sh build | lab | test | lint | docs | vulncheck …
+#   tools/setup.sh build | lab | test | bench | lint | docs | vulncheck …
 #
 # apt packages are installed system-wide (with sudo where needed). Go and Go tools go to
 # ${XDG_CACHE_HOME:-~/.cache}/ocihpc-tools, whose bin directory the GNUmakefile has first on its PATH.
@@ -169,7 +169,11 @@ for what in "$@"; do
 		need_tool tfplugindocs "$TFPLUGINDOCS"
 		need_terraform
 		;;
+	bench)
+		# shellcheck disable=SC2086 # a list of packages
+		need_packages $APT_BENCH || say "without $APT_BENCH, nothing is measured beside ours"
+		;;
 	vulncheck) need_tool govulncheck "$GOVULNCHECK" ;;
-	*) die "unknown: $what (one of build, lab, test, lint, docs, vulncheck)" ;;
+	*) die "unknown: $what (one of build, lab, test, bench, lint, docs, vulncheck)" ;;
 	esac
 done

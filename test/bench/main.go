@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Command bench measures what a user of the provider waits for, against a simulated region: the API calls
-// and seconds of a refresh by number of nodes, the seconds and memory of validate and plan, and the seconds
-// of rendering cloud-configs. With the official provider's binary, the same work is done by that beside it, in
+// and seconds of a refresh by number of nodes, the seconds and memory of validate and plan, the seconds
+// of rendering cloud-configs, and the set-up of many lab hosts beside Ansible. With the official provider's binary, the same work is done by that beside it, in
 // turns, in the same run.
 package main
 
@@ -35,6 +35,9 @@ type options struct {
 	ours, official      string // binaries; official may be empty
 	nodes, officialMost string
 	runs                int
+	runner              string // binary
+	hosts, ansibleMost  string
+	only                string
 }
 
 func run(ctx context.Context) error {
@@ -44,23 +47,45 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.nodes, "nodes", "10,100,1000,4000", "numbers of nodes to refresh")
 	flag.StringVar(&o.officialMost, "official-most", "1000", "largest number of nodes for the official provider, which needs minutes for more")
 	flag.IntVar(&o.runs, "runs", 5, "runs of each measurement; medians are shown")
+	flag.StringVar(&o.runner, "runner", "bin/ocihpc-runner", "binary of the runner")
+	flag.StringVar(&o.hosts, "hosts", "4,16,64,256", "numbers of lab hosts to set up")
+	flag.StringVar(&o.ansibleMost, "ansible-most", "64", "largest number of hosts for Ansible, which needs minutes for more")
+	flag.StringVar(&o.only, "only", "", "measure one part alone: rendering, refresh, commands or setup")
 	flag.Parse()
-	counts, err := o.counts()
+	counts, err := counts(o.nodes)
 	if err != nil {
-		return err
+		return fmt.Errorf("-nodes: %w", err)
+	}
+	parts := []struct {
+		name    string
+		measure func() error
+	}{
+		{"rendering", o.rendering}, {"refresh", func() error { return o.refreshes(ctx, counts) }},
+		{"commands", func() error { return o.commands(ctx) }}, {"setup", func() error { return o.setUps(ctx) }},
 	}
 	if o.official == "" {
 		fmt.Println("The official provider is left out: give its binary as OCI_PROVIDER_BINARY to have it measured beside ours.")
 	}
-	return errors.Join(o.rendering(), o.refreshes(ctx, counts), o.commands(ctx))
+	known := false
+	var failed error
+	for _, part := range parts {
+		if o.only == "" || o.only == part.name {
+			known = true
+			failed = errors.Join(failed, part.measure())
+		}
+	}
+	if !known {
+		return fmt.Errorf("-only: %q is no part", o.only)
+	}
+	return failed
 }
 
-func (o options) counts() ([]int, error) {
+func counts(list string) ([]int, error) {
 	var counts []int
-	for text := range strings.SplitSeq(o.nodes, ",") {
+	for text := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("-nodes: %q is no number of nodes", text)
+			return nil, fmt.Errorf("%q is no number of nodes", text)
 		}
 		counts = append(counts, n)
 	}
