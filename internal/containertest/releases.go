@@ -159,7 +159,7 @@ func copyProgram(t testing.TB, source, target string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(target, content, 0o700); err != nil { // #nosec G306 -- a program
+	if err := os.WriteFile(target, content, 0o700); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -200,14 +200,14 @@ func toolkit(t testing.TB, dir string) string {
 		}
 		for path, text := range files {
 			full := filepath.Join(tree, path)
-			if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil { // #nosec G301 -- of a package
+			if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(full, []byte(text), 0o755); err != nil { // #nosec G306 -- of a package
+			if err := os.WriteFile(full, []byte(text), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := os.Chmod(tree, 0o755); err != nil { // #nosec G302 -- of a package
+		if err := os.Chmod(tree, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		deb := filepath.Join(packages, fmt.Sprintf("%s_%s-1_%s.deb", name, ToolkitVersion, runtime.GOARCH))

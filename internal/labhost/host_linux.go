@@ -105,7 +105,7 @@ func (host *host) start(ctx context.Context, h *Hosts) error {
 func (host *host) launchAlone(h *Hosts, report, execFile *os.File) (io.WriteCloser, error) {
 	h.launching.Lock()
 	defer h.launching.Unlock()
-	stdin, err := host.launch(h.ctx, report, execFile) //nolint:contextcheck // a host outlives the request that boots it
+	stdin, err := host.launch(h.ctx, report, execFile)
 	if err != nil || h.cgroups == nil {
 		return stdin, err
 	}
