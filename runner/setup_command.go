@@ -82,6 +82,7 @@ A small set-up:
 	flags.StringArrayVar(&o.versions, "version", nil, "`component=version` of the engine's parts (may be repeated)")
 	flags.StringVar(&o.runtime.Mirror, "mirror", "", "take downloads from this `URL or directory` instead of the vendors")
 	flags.StringVar(&o.runtime.DataRoot, "data-root", "", "`directory` for images and containers")
+	flags.StringArrayVar(&o.runtime.InsecureRegistries, "insecure-registry", nil, "speak to this registry, `host[:port]`, without a trusted certificate or over plain HTTP (may be repeated)")
 	flags.StringArrayVar(&o.runtime.Images, "image", nil, "have this `image` on every node (may be repeated)")
 	flags.StringVar(&o.runtime.ProofImage, "proof-image", "", "prove by this `image` that a container sees the GPUs (default: the first --image)")
 	flags.BoolVar(&o.runtime.ShareImages, "share-images", false, "pull each image once, and pass it on from node to node")
@@ -170,7 +171,7 @@ func (o *setupOptions) applyRuntime(setup *job.Setup) error {
 		return errors.New("the container runtime is in the file and on the command line: give it once")
 	case r.Engine != "":
 		setup.ContainerRuntime = &o.runtime
-	case r.RootlessUser != "" || r.Mirror != "" || r.DataRoot != "" || r.ProofImage != "" || len(r.Images)+len(r.Versions) > 0 || r.ShareImages || r.Remove:
+	case r.RootlessUser != "" || r.Mirror != "" || r.DataRoot != "" || r.ProofImage != "" || len(r.Images)+len(r.InsecureRegistries)+len(r.Versions) > 0 || r.ShareImages || r.Remove:
 		return errors.New("name the engine, too: --engine containerd, docker or podman")
 	}
 	return nil

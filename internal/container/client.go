@@ -50,7 +50,7 @@ func (c client) pull(ctx context.Context, image string, output io.Writer) error 
 	defer done()
 	argv := []string{c.program, "pull", "--quiet", image}
 	if c.program == "ctr" {
-		argv = []string{c.program, "images", "pull", "--hosts-dir", containerdDir + "/certs.d", longReference(image)}
+		argv = []string{c.program, "images", "pull", "--hosts-dir", registriesDir, longReference(image)}
 	}
 	if err := runAs(ctx, output, c.who, append(env, c.environment()...), argv...); err != nil {
 		return setup.Advise(fmt.Errorf("pull %s: %w", image, err),

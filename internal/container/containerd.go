@@ -37,6 +37,9 @@ func (p *plan) containerd() error {
 		p.file("containerd-unit", "", unit, containerdUnit(p.storage(nil))),
 		p.service("containerd.service", nil, unit, config, binDir+"/containerd"),
 		securePath{p.record})
+	for _, registry := range p.want.InsecureRegistries { // containerd reads them at each pull
+		p.add(p.file("registry-"+notPlain.ReplaceAllString(registry, "-"), "", registriesDir+"/"+registry+"/hosts.toml", insecureHosts(registry)))
+	}
 	if p.want.DataRoot != "" && !p.without(compNerdctl) {
 		p.add(p.file("nerdctl-config", "", "/etc/nerdctl/nerdctl.toml", "# Written by ocihpc-runner.\n"+nerdctlKey("data_root", p.want.DataRoot+"/nerdctl")))
 	}
@@ -67,8 +70,22 @@ imports = ["/etc/containerd/conf.d/*.toml"]
   cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]
 
 [plugins."io.containerd.cri.v1.images".registry]
-  config_path = "/etc/containerd/certs.d"
-`, root)
+  config_path = %q
+`, root, registriesDir)
+}
+
+// registriesDir says how registries are reached, for containerd, ctr and nerdctl.
+const registriesDir = containerdDir + "/certs.d"
+
+// insecureHosts tries HTTPS with any certificate, then plain HTTP.
+func insecureHosts(registry string) string {
+	return fmt.Sprintf(`# Written by ocihpc-runner.
+server = "http://%s"
+
+[host."https://%[1]s"]
+  capabilities = ["pull", "resolve"]
+  skip_verify = true
+`, registry)
 }
 
 // containerdUnit leaves containers running when containerd is restarted (KillMode), and lets them lock memory as RDMA

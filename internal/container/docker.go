@@ -3,7 +3,6 @@
 package container
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,8 +13,8 @@ import (
 // docker plans Docker: from Docker's own repository, or, with a mirror, from the repositories that the node has.
 func (p *plan) docker() {
 	p.repository(dockerRepository(p.platform))
-	p.add(p.packageStep(dockerPackages{platform: p.platform, version: p.want.Versions[compDocker], rootless: p.user != nil}))
-	wanted := map[string]any{"features": map[string]any{"cdi": true}}
+	p.add(p.packageStep(dockerPackages{platform: p.platform, version: p.want.Versions[compDocker], rootless: p.user != nil, gpus: p.gpus}))
+	wanted := p.dockerSettings()
 	if p.want.DataRoot != "" {
 		wanted["data-root"] = p.storage(nil)
 	}
@@ -24,25 +23,31 @@ func (p *plan) docker() {
 		p.file("docker-limits", "Let Docker's containers lock memory, as RDMA needs it", unitDir+"/docker.service.d/90-ocihpc.conf", "# Written by ocihpc-runner.\n[Service]\nLimitMEMLOCK=infinity\n"),
 		p.service("containerd.service", nil), // so that a removal stops it, too
 		p.service("docker.service", nil, daemon))
-	if p.gpus {
-		p.add(trap{"check-docker-cdi", "Look whether Docker knows CDI", dockerKnowsCDI})
-	}
 	if p.user != nil {
 		p.rootlessDocker()
 	}
 }
 
+// dockerSettings are those of every daemon.
+func (p *plan) dockerSettings() map[string]any {
+	settings := map[string]any{"features": map[string]any{"cdi": true}}
+	if len(p.want.InsecureRegistries) > 0 {
+		settings["insecure-registries"] = anyOf(p.want.InsecureRegistries)
+	}
+	return settings
+}
+
+// anyOf gives words as encoding/json decodes them.
+func anyOf(words []string) []any {
+	list := make([]any, len(words))
+	for i, word := range words {
+		list[i] = word
+	}
+	return list
+}
+
 // firstDockerWithCDI is the major version that has the setting features.cdi.
 const firstDockerWithCDI = 25
-
-// dockerKnowsCDI asks the daemon for its version.
-func dockerKnowsCDI(ctx context.Context) error {
-	version, err := answer(ctx, "docker", "version", "--format={{.Server.Version}}")
-	if err != nil {
-		return fmt.Errorf("ask Docker for its version: %w", err)
-	}
-	return cdiInDocker(version)
-}
 
 func cdiInDocker(version string) error {
 	major, _, _ := strings.Cut(version, ".")
@@ -59,7 +64,8 @@ func (p *plan) rootlessDocker() {
 	if here.restrictsUserNamespaces() {
 		p.appArmor("rootlesskit", "/usr/bin/rootlesskit")
 	}
-	wanted := map[string]any{"features": map[string]any{"cdi": true}, "cdi-spec-dirs": []any{"/etc/cdi", "/var/run/cdi"}}
+	wanted := p.dockerSettings()
+	wanted["cdi-spec-dirs"] = []any{"/etc/cdi", "/var/run/cdi"}
 	if p.want.DataRoot != "" {
 		wanted["data-root"] = p.storage(p.user)
 	}

@@ -16,6 +16,7 @@ type dockerPackages struct {
 	platform Platform
 	version  string // empty is any
 	rootless bool
+	gpus     bool // containers are to have GPUs, by CDI
 }
 
 // Name tells the step.
@@ -35,6 +36,9 @@ func (d dockerPackages) Check(ctx context.Context) (setup.State, error) {
 			continue
 		}
 		done := d.version == "" || upstream(have) == d.version
+		if err := d.knowsCDI(have); done && err != nil {
+			return setup.State{}, err
+		}
 		if done && d.rootless && name == "docker-ce" && packageVersion(ctx, d.platform.Packages, "docker-ce-rootless-extras") == "" {
 			return setup.State{Detail: "docker-ce-rootless-extras is not installed"}, nil
 		}
@@ -55,12 +59,35 @@ func (d dockerPackages) Apply(ctx context.Context, output io.Writer) error {
 			names = append(names, "rootlesskit")
 		}
 	}
+	if err := d.knowsCDI(d.candidate(ctx, names[0])); err != nil {
+		return err
+	}
 	for i, name := range names {
 		if d.version != "" && name != "containerd.io" && name != "rootlesskit" {
 			names[i] = d.pinned(ctx, name)
 		}
 	}
 	return setup.Packages{Names: names}.Apply(ctx, output) //nolint:wrapcheck // it names the packages
+}
+
+// knowsCDI refuses a Docker whose containers cannot have GPUs. Nothing is known of an empty version.
+func (d dockerPackages) knowsCDI(version string) error {
+	if !d.gpus {
+		return nil
+	}
+	return cdiInDocker(upstream(version))
+}
+
+// candidate is the version that would be installed; empty where only the package manager will tell.
+func (d dockerPackages) candidate(ctx context.Context, name string) string {
+	if d.version != "" || d.platform.Packages == "rpm" {
+		return d.version
+	}
+	table, err := answer(ctx, "apt-cache", "madison", name) // package | version | source, the newest first
+	if fields := strings.Split(table, "|"); err == nil && len(fields) > 1 {
+		return strings.TrimSpace(fields[1])
+	}
+	return ""
 }
 
 // offered says whether a repository of the node has the package.

@@ -4,6 +4,7 @@ package container
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/setup"
 )
@@ -15,6 +16,9 @@ func (p *plan) podman() {
 		name = map[string]string{"deb": "podman=", "rpm": "podman-"}[p.platform.Packages] + version
 	}
 	p.add(p.packageStep(setup.Packages{Ident: setup.Ident{ID: "install-podman", Label: "Install Podman"}, Names: p.podmanPackages(name)}))
+	if len(p.want.InsecureRegistries) > 0 {
+		p.add(p.file("podman-registries", "", "/etc/containers/registries.conf.d/90-ocihpc.conf", podmanRegistries(p.want.InsecureRegistries)))
+	}
 	if p.want.DataRoot != "" {
 		p.add(p.file("podman-storage", "", "/etc/containers/storage.conf", podmanStorage(p.storage(nil), p.want.DataRoot)))
 	}
@@ -40,4 +44,14 @@ runroot = "/run/containers/storage"
 graphroot = %q
 rootless_storage_path = "%s/$USER/containers/storage"
 `, root, dataRoot)
+}
+
+// podmanRegistries is in the form of containers-registries.conf(5).
+func podmanRegistries(insecure []string) string {
+	var text strings.Builder
+	text.WriteString("# Written by ocihpc-runner.\n")
+	for _, registry := range insecure {
+		fmt.Fprintf(&text, "[[registry]]\nlocation = %q\ninsecure = true\n", registry)
+	}
+	return text.String()
 }

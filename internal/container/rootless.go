@@ -230,6 +230,9 @@ func (p *plan) rootlessContainerd() {
 	p.add(p.file("rootless-containerd-unit", "", unit, rootlessUnit("containerd of a user", data, p.want.DataRoot, binDir+"/containerd-rootless.sh")),
 		p.service("containerd.service", p.user, unit, binDir+"/containerd", binDir+"/rootlesskit"))
 	keys := map[string][]string{"cdi_spec_dirs": {"/etc/cdi", "/var/run/cdi"}} // else nerdctl looks in the home directory alone
+	if len(p.want.InsecureRegistries) > 0 {
+		keys["hosts_dir"] = []string{registriesDir, "/etc/docker/certs.d"} // for the same reason
+	}
 	if p.want.DataRoot != "" {
 		keys["data_root"] = []string{p.want.DataRoot + "/" + p.user.name + "/nerdctl"}
 	}

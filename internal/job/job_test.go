@@ -41,7 +41,7 @@ func fullJob() Job {
 			},
 			ContainerRuntime: &ContainerRuntime{
 				Engine: Containerd, RootlessUser: "opc", Versions: map[string]string{"containerd": "2.2.0"}, Mirror: "http://10.0.1.2:8080/mirror",
-				DataRoot: "/mnt/localdisk/containers", Images: []string{"nvcr.io/nvidia/pytorch:24.01-py3"}, ShareImages: true,
+				DataRoot: "/mnt/localdisk/containers", InsecureRegistries: []string{"10.0.0.2:5000"}, Images: []string{"nvcr.io/nvidia/pytorch:24.01-py3"}, ShareImages: true,
 				ProofImage: "nvcr.io/nvidia/pytorch:24.01-py3", Remove: true,
 			},
 			MaxSessions: 8, MaxDownloads: 4, LockWaitSeconds: 5, ReconnectSeconds: 60,
@@ -302,6 +302,7 @@ func TestValidate(t *testing.T) {
 		"secret in mirror":    {func(j *Job) { j.Setup.ContainerRuntime.Mirror = "https://me:hush@x/" }, "credentials"},
 		"data root":           {func(j *Job) { j.Setup.ContainerRuntime.DataRoot = "x" }, "data_root"},
 		"image":               {func(j *Job) { j.Setup.ContainerRuntime.Images = []string{"--help"} }, "image"},
+		"insecure registry":   {func(j *Job) { j.Setup.ContainerRuntime.InsecureRegistries = []string{"http://a"} }, "insecure_registries"},
 		"proof image":         {func(j *Job) { j.Setup.ContainerRuntime.ProofImage = "a b" }, "proof_image"},
 		"measured dry run":    {func(j *Job) { j.Setup.DryRun = true }, "dry run"},
 		"run's time":          {func(j *Job) { j.Benchmark.TimeoutSeconds = 0 }, "benchmark.timeout_seconds"},

@@ -107,6 +107,9 @@ type ContainerRuntime struct {
 	Mirror string `json:"mirror,omitempty"`
 	// DataRoot is where images and containers are kept, such as /mnt/localdisk/containers; empty is the engine's own place.
 	DataRoot string `json:"data_root,omitempty"`
+	// InsecureRegistries, as host or host:port, are spoken to without a trusted certificate, or over plain HTTP: registries of
+	// a private network. Credentials travel to them in the clear.
+	InsecureRegistries []string `json:"insecure_registries,omitempty"`
 	// Images to have on every node, by reference.
 	Images []string `json:"images,omitempty"`
 	// ShareImages pulls each image once from its registry, and passes it on from node to node.

@@ -18,6 +18,7 @@ var (
 	packagePattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~:=-]{0,254}$`)
 	unitPattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9@:._\\-]{0,254}$`)
 	digestPattern    = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	registryPattern  = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]{0,252}|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?$`)
 	referencePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]{0,999}$`)
 )
 
@@ -179,6 +180,9 @@ func (v *problems) containerRuntime(r ContainerRuntime) {
 	}
 	if r.DataRoot != "" {
 		v.path(field+"data_root", r.DataRoot)
+	}
+	if len(r.InsecureRegistries) > 0 {
+		v.each(field+"insecure_registries", r.InsecureRegistries, registryPattern, "a registry's host or host:port")
 	}
 	if len(r.Images) > 0 {
 		v.each(field+"images", r.Images, referencePattern, "an image reference")
