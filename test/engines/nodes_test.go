@@ -44,7 +44,7 @@ func buildAndTest(m *testing.M) int {
 	return m.Run()
 }
 
-// The shape's adapters are no RDMA ones: a lab cannot raise limits of locked memory.
+// The shape has no RDMA adapters: a lab may be kept from raising limits of locked memory.
 const (
 	shapeName = "BM.GPU.A10.4"
 	gpuName   = "NVIDIA A10"
@@ -65,6 +65,9 @@ type nodes struct {
 // start has two nodes that lack container engines, and could have them from a repository and a mirror.
 func start(t *testing.T, engine job.Engine) *nodes {
 	t.Helper()
+	if os.Getenv("OCIHPC_TEST_ENGINES") == "" {
+		t.Skip("takes minutes: run `make test-engines`")
+	}
 	mirror, _ := containertest.Releases(t)
 	n := &nodes{lab: containertest.StartLab(t, lab.Config{Init: lab.InitSystemd}), mirror: mirror}
 	n.launch(t, 2)
