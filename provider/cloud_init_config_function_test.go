@@ -3,10 +3,12 @@
 package provider_test
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/compare"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/hashicorp/terraform-plugin-testing/tfversion"
@@ -37,6 +39,20 @@ func TestCloudInitConfigFunction(t *testing.T) {
 					"terraform_data.function", tfjsonpath.New("output"), compare.ValuesSame()),
 				statecheck.CompareValuePairs(cloudInitDataSource, tfjsonpath.New("base64"),
 					cloudInitResource, tfjsonpath.New("base64"), compare.ValuesSame()),
+			},
+		}},
+	})
+}
+
+func TestCloudInitConfigFunctionExample(t *testing.T) {
+	t.Parallel()
+	resource.UnitTest(t, resource.TestCase{
+		TerraformVersionChecks:   functionVersions,
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{{
+			Config: example(t, "../examples/functions/cloud_init_config/function.tf"),
+			ConfigStateChecks: []statecheck.StateCheck{ // gzip's first bytes
+				statecheck.ExpectKnownOutputValue("user_data", knownvalue.StringRegexp(regexp.MustCompile("^H4sI"))),
 			},
 		}},
 	})
