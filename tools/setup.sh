@@ -98,7 +98,7 @@ need_terraform() {
 # need_engines makes an apt repository of the container engines with all that this machine lacks of them.
 need_engines() {
 	local pool=$tools/engines
-	local want="$APT_ENGINES / $APT_ENGINES_HIDDEN"
+	local want="$APT_ENGINES / $APT_ENGINES_NEXT / $APT_ENGINES_NEXT_SUITE / $APT_ENGINES_HIDDEN"
 	[[ $(cat "$pool/complete" 2>/dev/null) == "$want" ]] && return 0
 	say "downloading container engines"
 	rm -rf "$pool"
@@ -115,8 +115,17 @@ need_engines() {
 		"${sudo[@]}" apt-get update -qq
 		"${apt[@]}" install $APT_ENGINES >/dev/null
 	}
+	local next=$pool/next
+	mkdir -p "$next/lists/partial" "$next/cache/archives/partial"
+	echo "deb http://deb.debian.org/debian $APT_ENGINES_NEXT_SUITE main" >"$next/sources.list"
+	apt=(apt-get -qq -o "Dir::Etc::sourcelist=$next/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$next/lists"
+		-o "Dir::Cache=$next/cache" -o Debug::NoLocking=1 -o APT::Sandbox::User= -o Acquire::Languages=none)
 	(
 		cd "$pool"
+		"${apt[@]}" update
+		# shellcheck disable=SC2086 # a list of packages
+		"${apt[@]}" download $APT_ENGINES_NEXT
+		rm -rf "$next"
 		for deb in *.deb; do
 			dpkg-deb --field "$deb"
 			printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "$deb" "$(stat -c %s "$deb")" "$(sha256sum "$deb" | cut -d ' ' -f 1)"

@@ -19,7 +19,7 @@ var engines = map[string]struct{ packages, run string }{
 		until ctr version >/dev/null 2>&1; do kill -0 $!; sleep 0.1; done
 		ctr image pull --plain-http "$1" >/dev/null
 		ctr run --rm "$1" test echo "root: hello"`},
-	"docker": {"docker.io", `
+	"docker": {"docker.io docker-cli", `
 		mkdir -p /etc/docker
 		echo "{\"insecure-registries\": [\"${1%%/*}\"]}" >/etc/docker/daemon.json
 		dockerd >/var/log/docker.log 2>&1 &

@@ -14,7 +14,7 @@ import (
 )
 
 // fromMirror installs containerd of the mirror $1 as a service, and the toolkit, on a host with systemd; then
-// containers of image $2 show the GPUs: of containerd for root, of Podman for root and for opc.
+// containers of image $2 show the GPUs: of containerd and Docker for root, of Podman for root and for opc.
 const fromMirror = `
 export DEBIAN_FRONTEND=noninteractive
 mkdir -p /tmp/mirror /opt/cni/bin
@@ -40,6 +40,11 @@ echo "ctr:"
 ctr run --rm --device nvidia.com/gpu=all "$2" test nvidia-smi -L
 echo "ctr, one GPU:"
 ctr run --rm --device nvidia.com/gpu=3 "$2" test nvidia-smi -L
+mkdir -p /etc/docker
+echo "{\"insecure-registries\": [\"${2%%/*}\"], \"features\": {\"cdi\": true}}" >/etc/docker/daemon.json
+apt-get install -qq -y --no-install-recommends docker.io docker-cli </dev/null >/dev/null 2>&1
+echo "docker:"
+docker run --quiet --rm --device nvidia.com/gpu=all "$2" nvidia-smi -L
 apt-get install -qq -y --no-install-recommends podman slirp4netns fuse-overlayfs </dev/null >/dev/null 2>&1
 echo "podman:"
 podman run --quiet --rm --tls-verify=false --device nvidia.com/gpu=all "$2" nvidia-smi -L
@@ -71,11 +76,11 @@ func TestReleases(t *testing.T) {
 			t.Errorf("%s says %q, and the mirror has %s", f.Component, line, f.Version)
 		}
 	}
-	parts := regexp.MustCompile(`(?m)^(ctr|ctr, one GPU|podman|opc's podman):\n`).Split(shown, -1)
-	if len(parts) != 5 || strings.Count(parts[0], "GPU ") != 8 {
+	parts := regexp.MustCompile(`(?m)^(ctr|ctr, one GPU|docker|podman|opc's podman):\n`).Split(shown, -1)
+	if len(parts) != 6 || strings.Count(parts[0], "GPU ") != 8 {
 		t.Fatalf("no 8 GPUs, or fewer containers:\n%s", out)
 	}
-	for i, want := range []string{parts[0], strings.SplitAfter(parts[0], "\n")[3], parts[0], parts[0]} {
+	for i, want := range []string{parts[0], strings.SplitAfter(parts[0], "\n")[3], parts[0], parts[0], parts[0]} {
 		if parts[i+1] != want {
 			t.Errorf("container %d saw %q, want %q", i, parts[i+1], want)
 		}
