@@ -46,6 +46,7 @@ func TestAllRecordsMustAgree(t *testing.T) {
 		"state":        {text: regexp.MustCompile(`"lifecycleState":"RUNNING"(.*"currentSize":2)`), instead: `"lifecycleState":"SCALING"$1`},
 		"current size": {text: regexp.MustCompile(`("lifecycleState":"RUNNING".*"currentSize"):2`), instead: `$1:1`},
 		"node's state": {path: "/instances", text: regexp.MustCompile(`"state":"Running"(.*"state":"Running")`), instead: `"state":"Provisioning"$1`},
+		"former node":  {path: "/instances", text: regexp.MustCompile(`^\[(\{.*\},\{.*\})\]$`), instead: `[$1,{"id":"ocid1.instance.oc1..former","state":"Stopping"}]`},
 		"node's place": {path: "/instances", text: regexp.MustCompile(`^\[(\{.*\}),\{.*\}\]$`), instead: `[$1]`},
 	} {
 		t.Run(name, func(t *testing.T) {

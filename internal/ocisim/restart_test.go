@@ -312,6 +312,7 @@ func TestAdvance(t *testing.T) {
 	must(t, r.Advance(time.Hour))
 	n := r.awaitNetwork(t, created.Id, core.ClusterNetworkLifecycleStateRunning)
 	wantEqual(t, "current size", *n.InstancePools[0].CurrentSize, 50)
+	member := r.networkInstances(t, n.Id)[0].Id
 	r.endNetwork(t, n.Id)
 	wantEqual(t, "state", r.getNetwork(t, n.Id).LifecycleState, core.ClusterNetworkLifecycleStateTerminating)
 	must(t, r.Advance(10*time.Minute))
@@ -320,6 +321,8 @@ func TestAdvance(t *testing.T) {
 	wantEqual(t, "state", r.getNetwork(t, n.Id).LifecycleState, core.ClusterNetworkLifecycleStateTerminated)
 	must(t, r.Advance(time.Hour))
 	_, err := r.management.GetClusterNetwork(t.Context(), core.GetClusterNetworkRequest{ClusterNetworkId: n.Id})
+	wantError(t, err, 404, "NotAuthorizedOrNotFound")
+	_, err = r.compute.GetInstance(t.Context(), core.GetInstanceRequest{InstanceId: member})
 	wantError(t, err, 404, "NotAuthorizedOrNotFound")
 	if elapsed := r.Clock().Elapsed; elapsed < 13*time.Hour {
 		t.Errorf("the clock shows %s", elapsed)
@@ -340,4 +343,37 @@ func TestOverdue(t *testing.T) {
 	must(t, ocisim.SetBack(path, time.Hour))
 	r = kept(t, path, slow)
 	r.awaitInstance(t, i.Id, core.InstanceLifecycleStateRunning)
+}
+
+// What was on its way in a VCN ends, too.
+func TestNetworksGoOn(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "region.db")
+	still := func(c *ocisim.Config) { c.TimeScale = 0.001 } // nothing moves but by Advance
+	r := kept(t, path, still)
+	create := func(cidr string) *string {
+		t.Helper()
+		created, err := r.network.CreateVcn(t.Context(), core.CreateVcnRequest{CreateVcnDetails: core.CreateVcnDetails{
+			CompartmentId: common.String(compartmentID), CidrBlocks: []string{cidr}}})
+		must(t, err)
+		return created.Id
+	}
+	becomes := func(id *string, state core.VcnLifecycleStateEnum) {
+		t.Helper()
+		eventually(t, "the VCN is "+string(state), func() bool { return r.getVCN(t, id).LifecycleState == state })
+	}
+	going := create("172.16.0.0/16")
+	must(t, r.Advance(time.Minute))
+	becomes(going, core.VcnLifecycleStateAvailable)
+	_, err := r.network.DeleteVcn(t.Context(), core.DeleteVcnRequest{VcnId: going})
+	must(t, err)
+	coming := create("172.17.0.0/16")
+	must(t, r.Close())
+
+	r = kept(t, path, still)
+	becomes(going, core.VcnLifecycleStateTerminating)
+	becomes(coming, core.VcnLifecycleStateProvisioning)
+	must(t, r.Advance(time.Minute))
+	becomes(going, core.VcnLifecycleStateTerminated)
+	becomes(coming, core.VcnLifecycleStateAvailable)
 }
