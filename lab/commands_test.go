@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/lab"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
@@ -122,6 +123,24 @@ func TestRequestsTable(t *testing.T) {
 	} {
 		if !strings.Contains(table.String(), row) {
 			t.Errorf("no row %s in\n%s", row, table.String())
+		}
+	}
+}
+
+// TestStatusText shows what a user has to notice: faults, and what is not simulated.
+func TestStatusText(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	printStatus(&text, lab.Info{}, lab.Status{
+		Requests: 9, Refused: 1, Faults: map[string]int{"GetVcn": 2}, Unknown: map[string]int{"GET /20160918/drgs": 3}, Unprotected: "no nf_tables",
+		InstanceList: []lab.InstanceStatus{{Hostname: "gpu-1", State: "RUNNING"}},
+	})
+	for _, line := range []string{
+		"requests 9, refused for their signature 1, faults of the scenario 2, not simulated 3\n", "  fault: GetVcn (2)\n",
+		"  not simulated: GET /20160918/drgs (3)\n", "have no effect on hosts: no nf_tables\n", "gpu-1 ",
+	} {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("no %s in\n%s", line, text.String())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -555,6 +556,13 @@ func TestStateDirectory(t *testing.T) {
 	}
 	if room := netip.MustParsePrefix(*subnet.CidrBlock); room.Bits() > 19 {
 		t.Errorf("the private subnet, %s, has no room for 4,000 instances", room)
+	}
+	_, err = network.ListDrgs(t.Context(), core.ListDrgsRequest{CompartmentId: &l.Info.CompartmentID})
+	if answer, ok := common.IsServiceError(err); !ok || answer.GetHTTPStatusCode() != http.StatusNotImplemented {
+		t.Errorf("what is not simulated gives %v", err)
+	}
+	if status, err := opened.Status(t.Context()); err != nil || status.Unknown["GET /20160918/drgs"] != 1 {
+		t.Errorf("not simulated: %v (%v)", status.Unknown, err)
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil {

@@ -27,6 +27,15 @@ func init() {
 	}
 }
 
+// Operations are all that a region serves.
+func Operations() []string {
+	var names []string
+	for _, rt := range routes {
+		names = append(names, rt.operation)
+	}
+	return names
+}
+
 var watchers sync.Map // by path of the database
 
 // WatchCommits gives a copy of a database after each commit to it, as a process that is killed there leaves it.

@@ -42,6 +42,10 @@ func TestPoolActions(t *testing.T) {
 	must(t, err)
 	r.awaitPool(t, p.Id, core.InstancePoolLifecycleStateRunning)
 	wantEqual(t, "boots", hosts.booted(), 6)
+	_, err = r.management.ResetInstancePool(t.Context(), core.ResetInstancePoolRequest{InstancePoolId: p.Id})
+	must(t, err)
+	r.awaitPool(t, p.Id, core.InstancePoolLifecycleStateRunning)
+	wantEqual(t, "boots", hosts.booted(), 8)
 }
 
 // TestNetworkStops with the pool that it is of.

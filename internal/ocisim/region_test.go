@@ -87,6 +87,7 @@ func newRegion(t testing.TB, adjust func(*ocisim.Config)) *region {
 	if adjust != nil {
 		adjust(&c)
 	}
+	c.OnRequest = serving(c.OnRequest)
 	server, err := ocisim.New(c)
 	must(t, err)
 	front := httptest.NewServer(server)
