@@ -32,7 +32,7 @@ var versionPrograms = map[job.Engine]map[string][]string{
 	},
 }
 
-var anyVersion = regexp.MustCompile(`\b[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+~-]*`)
+var anyVersion = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+~-]*)`)
 
 // Report fills in what is there after the steps: versions by component, the digests of the images that were asked for,
 // and the GPUs that a container sees. What cannot be found out is left out, and told in the error.
@@ -74,8 +74,8 @@ func (p *plan) versions(ctx context.Context) map[string]string {
 			continue
 		}
 		said, err := answer(ctx, argv...)
-		if found := anyVersion.FindString(said); err == nil && found != "" {
-			versions[component] = found
+		if found := anyVersion.FindStringSubmatch(said); err == nil && found != nil {
+			versions[component] = found[1]
 		}
 	}
 	if placed := p.record.find(KindComponent, compCNI, ""); placed != nil {
