@@ -24,8 +24,9 @@ var example = regexp.MustCompile("`[^`]*`")
 
 // mayName are the files outside of the catalog that may hold such strings, with the reason.
 var mayName = map[string]string{
-	"internal/node/rdma_check.go": "asks the catalog for the GID index, and names its variable in advice",
-	"internal/acctest/region.go":  "the shape that tests use",
+	"internal/node/rdma_check.go":    "asks the catalog for the GID index, and names its variable in advice",
+	"internal/acctest/region.go":     "the shape that tests use",
+	"internal/containertest/node.go": "the shape that tests use",
 }
 
 // TestNoCopies holds every other package to asking the catalog.
