@@ -213,6 +213,12 @@ func TestNvidiaSMI(t *testing.T) {
 	if got, status := smi("--query-gpu=index,bogus", "--format=csv"); status != 2 || !strings.Contains(got, `Field "bogus" is not a valid field to query.`) {
 		t.Errorf("status %d: %q", status, got)
 	}
+	if got, _ := smi("nvlink", "-s", "-i", "1"); !strings.HasPrefix(got, "GPU 1: lab "+model+" (UUID: ") || strings.Count(got, ": 25 GB/s\n") != 12 {
+		t.Errorf("nvlink: %s", got)
+	}
+	if got, status := smi("-q"); status != 2 || !strings.Contains(got, "Invalid combination") {
+		t.Errorf("-q without -x: status %d: %q", status, got)
+	}
 	if got, status := smi("--query-gpu=index"); status != 2 || !strings.Contains(got, "--format") {
 		t.Errorf("status %d: %q", status, got)
 	}
