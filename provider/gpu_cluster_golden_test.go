@@ -49,7 +49,7 @@ func TestAccGPUCluster_createFails(t *testing.T) {
 		"internal_error":                 {fault("CreateInstanceConfiguration", ocisim.EffectInternalError), nil},
 		"proxy":                          {fault("CreateInstanceConfiguration", ocisim.EffectHTML), nil},
 		"reset":                          {fault("CreateInstanceConfiguration", ocisim.EffectResetBefore), nil},
-		"hang":                           {fault("GetClusterNetwork", ocisim.EffectHang), []string{`timeouts = { create = "1s" }`}},
+		"hang":                           {fault("GetClusterNetwork", ocisim.EffectHang), []string{`timeouts = { create = "5s" }`}},
 		"not_authorised":                 {fault("CreateClusterNetwork", ocisim.EffectNotFound), nil},
 		"credentials_rejected":           {fault("CreateInstanceConfiguration", ocisim.EffectNotAuthentic), nil},
 		"platform_not_offered":           {ocisim.Scenario{}, []string{`platform_config = { numa_nodes_per_socket = "NPS6" }`}},
@@ -184,7 +184,7 @@ func TestAccGPUCluster_changes(t *testing.T) {
 		},
 		"timeout_update": func(s *scene) string {
 			s.happen(ocisim.Scenario{Capacity: map[string]int{acctest.Shape: 2}, Faults: []ocisim.Fault{{Operation: "ListWorkRequests", Effect: ocisim.EffectHang}}})
-			s.want("size = 3", `timeouts = { update = "1s" }`)
+			s.want("size = 3", `timeouts = { update = "5s" }`)
 			return s.try()
 		},
 		"update_refused": func(s *scene) string {

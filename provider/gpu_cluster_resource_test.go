@@ -277,12 +277,12 @@ func TestAccGPUCluster_slowCreate(t *testing.T) {
 	var gate acctest.Gate
 	gate.Close()
 	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Hosts = &gate })
-	impatient := clusterHCL(region, `timeouts = { create = "1s" }`)
+	impatient := clusterHCL(region, `timeouts = { create = "5s" }`)
 	tf := acctest.NewTerraform(t, impatient, "TF_LOG_PROVIDER=INFO")
 	t.Parallel()
 	output := tf.Must("apply", "-auto-approve", "-input=false")
 	golden(t, "timeout_create", output)
-	for _, progress := range []string{`GPU cluster train is PROVISIONING: .*nodes=0 .*wanted=2`, `work_request_\w+="\d+ % \(ocid1\.coreservicesworkrequest\.`} {
+	for _, progress := range []string{`train is PROVISIONING: .* nodes=0\b`, `train is PROVISIONING: .* wanted=2\b`, `work_request_\w+="\d+ % \(ocid1\.coreservicesworkrequest\.`} {
 		if !regexp.MustCompile(progress).MatchString(output) {
 			t.Errorf("no %s in the log:\n%s", progress, output)
 		}

@@ -54,8 +54,8 @@ func TestAccGPUCluster_destroyFails(t *testing.T) {
 		lines     []string
 	}{
 		"destroy_refused":     {fault("TerminateClusterNetwork", ocisim.EffectNotAuthentic), false, nil},
-		"destroy_busy":        {fault("TerminateClusterNetwork", ocisim.EffectIncorrectState), false, []string{`timeouts = { delete = "1s" }`}},
-		"destroy_timeout":     {hang, false, []string{`timeouts = { delete = "1s" }`}},
+		"destroy_busy":        {fault("TerminateClusterNetwork", ocisim.EffectIncorrectState), false, []string{`timeouts = { delete = "5s" }`}},
+		"destroy_timeout":     {hang, false, []string{`timeouts = { delete = "5s" }`}},
 		"destroy_interrupted": {hang, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -280,7 +280,8 @@ func (l *Lab) end(keep bool) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := hostinit.WriteWithFiles(conn, controlRequest{Operation: operationStop, Keep: keep}); err != nil {
+	err = hostinit.WriteWithFiles(conn, controlRequest{Operation: operationStop, Keep: keep})
+	if err != nil && !errors.Is(err, unix.EPIPE) { // a process that is just dying is waited for, too
 		return err
 	}
 	if l.lifetime != nil {
@@ -289,7 +290,7 @@ func (l *Lab) end(keep bool) error {
 	for {
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1) // #nosec G115 -- descriptors are small
 		if !errors.Is(err, unix.EINTR) {
-			return errors.Join(err, labhost.RemoveStaleCgroups())
+			return errors.Join(err, labhost.RemoveStaleCgroups(labhost.Patience))
 		}
 	}
 }

@@ -93,7 +93,7 @@ func left(dir string) bool {
 // removeState removes all that a lab has in its state directory, but for the logs: the disks first, so
 // that a removal that fails can be tried again.
 func removeState(ctx context.Context, dir string) error {
-	if err := labhost.RemoveStaleCgroups(); err != nil {
+	if err := labhost.RemoveStaleCgroups(labhost.Patience); err != nil {
 		return err
 	}
 	if err := removeDisks(ctx, filepath.Join(dir, disksDir)); err != nil {

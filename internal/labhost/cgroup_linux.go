@@ -41,7 +41,7 @@ type hierarchy struct {
 
 // newCgroups makes the lab's cgroups.
 func newCgroups() (*cgroups, error) {
-	_ = RemoveStaleCgroups() // processes of a lab that was killed may be ending just now; the next lab removes what stays
+	_ = RemoveStaleCgroups(0) // processes of a lab that was killed may be ending just now; the next lab removes what stays
 	hierarchies, err := mountedHierarchies()
 	if err != nil {
 		return nil, err
@@ -180,12 +180,12 @@ func (h hierarchy) makeGroup(dir string) error {
 	return nil
 }
 
-// patience is how long the processes of a host that was killed may take to leave its cgroups.
-const patience = 5 * time.Second
+// Patience is how long the processes of a host that was killed may take to leave its cgroups.
+const Patience = 5 * time.Second
 
 // removeGroup removes a cgroup with those in it; one that is gone is no error.
 func removeGroup(dir string) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(Patience); ; time.Sleep(10 * time.Millisecond) {
 		err := removeTree(dir)
 		if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
 			return err
@@ -214,8 +214,9 @@ func removeTree(dir string) error {
 	return nil
 }
 
-// RemoveStaleCgroups removes the cgroups of labs that have ended without doing so themselves.
-func RemoveStaleCgroups() error {
+// RemoveStaleCgroups removes the cgroups of labs that have ended without doing so themselves. It waits for processes
+// that are ending just now as long as patience says, and leaves the groups of those that stay.
+func RemoveStaleCgroups(patience time.Duration) error {
 	hierarchies, err := mountedHierarchies()
 	if err != nil || len(hierarchies) == 0 || os.Geteuid() != 0 {
 		return err // a plain user's lab has none
@@ -231,9 +232,12 @@ func RemoveStaleCgroups() error {
 			continue // It is a running lab's, or somebody else removes it.
 		}
 		stale := &cgroups{name: filepath.Base(dir), hierarchies: hierarchies, lock: lock}
+		for deadline := time.Now().Add(patience); stale.populated() && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Millisecond)
+		}
 		if stale.populated() {
 			_ = lock.Close()
-			continue // It is about to end.
+			continue
 		}
 		failed = errors.Join(failed, stale.remove())
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -63,11 +62,11 @@ func repeat[Q, R any](ctx context.Context, policy Retry, send func(context.Conte
 	for attempt := 1; ; attempt++ {
 		response, err := send(ctx, request)
 		last := attempt == policy.Attempts || policy.Total > 0 && time.Since(begun) > policy.Total
-		if err == nil || last || ctx.Err() != nil || !retryable(err) {
+		if err == nil || last || !retryable(err) {
 			return response, err
 		}
-		if stopped := sleep(ctx, policy.pause(attempt)); stopped != nil {
-			return none, fmt.Errorf("%w; the last answer was: %w", stopped, err)
+		if sleep(ctx, policy.pause(attempt)) != nil {
+			return none, endOf(ctx, err)
 		}
 	}
 }

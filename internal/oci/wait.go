@@ -48,9 +48,15 @@ func (w Waiter) Until(ctx context.Context, check func(context.Context) (done boo
 	}
 }
 
-// endOf gives the reason why a context ended, and what went wrong last.
+// endOf gives the reason why a context ended, and the service's last answer, or what else went wrong last.
 func endOf(ctx context.Context, last error) error {
-	if last == nil || errors.Is(last, ctx.Err()) {
+	if errors.Is(last, ctx.Err()) {
+		if _, answered := serviceError(last); answered {
+			return last // it tells of both already
+		}
+		return ctx.Err()
+	}
+	if last == nil {
 		return ctx.Err()
 	}
 	return fmt.Errorf("%w; the last answer was: %w", ctx.Err(), last)
