@@ -4,6 +4,7 @@ package container
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +44,7 @@ func (c client) answer(ctx context.Context, args ...string) (string, error) {
 
 // pull gets an image from its registry.
 func (c client) pull(ctx context.Context, image string, output io.Writer) error {
-	env, done, err := c.credentials()
+	env, done, err := c.credentials(image)
 	if err != nil {
 		return err
 	}
@@ -60,18 +61,22 @@ func (c client) pull(ctx context.Context, image string, output io.Writer) error 
 }
 
 // credentials gives the engine the registry credentials in a file of its user for as long as it runs: never on a
-// command line.
-func (c client) credentials() (env []string, done func(), err error) {
+// command line. ctr has no other way to take them, and is refused those that the image needs.
+func (c client) credentials(image string) (env []string, done func(), err error) {
 	done = func() {}
 	if c.auth == "" {
 		return nil, done, nil
 	}
-	if c.program == "ctr" {
-		return nil, done, errors.New("ctr has no way to keep registry credentials off its command line: have nerdctl installed, too")
-	}
 	content, err := os.ReadFile(c.auth)
 	if err != nil {
 		return nil, done, fmt.Errorf("read the registry credentials: %w", err)
+	}
+	if c.program == "ctr" {
+		if hasLogin(content, image) {
+			return nil, done, setup.Advise(fmt.Errorf("pull %s: ctr takes credentials of registries on its command line alone, where all users of the node see them", image),
+				"have nerdctl installed, too: it is, unless versions say nerdctl = \"none\"")
+		}
+		return nil, done, nil
 	}
 	dir, err := os.MkdirTemp("/run", "ocihpc-registry-") // memory: it does not outlive the node
 	if err != nil {
@@ -88,6 +93,27 @@ func (c client) credentials() (env []string, done func(), err error) {
 		return nil, func() {}, fmt.Errorf("keep the registry credentials: %w", err)
 	}
 	return []string{"DOCKER_CONFIG=" + dir, "REGISTRY_AUTH_FILE=" + file}, done, nil
+}
+
+// hasLogin says whether credentials in the form of ~/.docker/config.json hold some for the image's registry.
+func hasLogin(auth []byte, image string) bool {
+	var config struct {
+		Auths map[string]json.RawMessage `json:"auths"`
+	}
+	if json.Unmarshal(auth, &config) != nil {
+		return true // what cannot be read might
+	}
+	registry, _, _ := strings.Cut(longReference(image), "/")
+	for name := range config.Auths { // such as https://index.docker.io/v1/
+		_, host, scheme := strings.Cut(name, "://")
+		if !scheme {
+			host = name
+		}
+		if host, _, _ = strings.Cut(host, "/"); host == registry || registry == "docker.io" && host == "index.docker.io" {
+			return true
+		}
+	}
+	return false
 }
 
 // digest of an image that the engine has, as name@sha256:…; empty when it has not got it.
@@ -130,12 +156,9 @@ func (c client) digestOfContainerd(ctx context.Context, image string) (string, e
 // gpus runs nvidia-smi -L in a container and gives the GPUs that it saw there, by their lines.
 func (c client) gpus(ctx context.Context, image string) ([]string, error) {
 	var args []string
-	switch c.program {
-	case "ctr":
+	if c.program == "ctr" {
 		args = []string{"run", "--rm", "--device", "nvidia.com/gpu=all", longReference(image), "ocihpc-proof"}
-	case "nerdctl":
-		args = []string{"run", "--rm", "--pull=never", "--network=none", "--gpus=all", image}
-	default: // Docker learned CDI before its --gpus did, and Podman never needed that
+	} else { // --gpus means CDI since nerdctl 2.3, Docker 28.3 and Podman 5; --device did earlier
 		args = []string{"run", "--rm", "--pull=never", "--network=none", "--device=nvidia.com/gpu=all", image}
 	}
 	text, err := c.answer(ctx, append(args, "nvidia-smi", "-L")...)

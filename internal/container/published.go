@@ -10,10 +10,12 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/setup"
 )
 
 // smallClient reads manifests and lists of digests; archives are downloaded by setup.Download.
-var smallClient = &http.Client{Timeout: time.Minute}
+var smallClient = &http.Client{Transport: setup.Transport, Timeout: time.Minute}
 
 // get reads a small file from an address.
 func get(ctx context.Context, address string, limit int64) ([]byte, error) {
@@ -23,11 +25,12 @@ func get(ctx context.Context, address string, limit int64) ([]byte, error) {
 	}
 	response, err := smallClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("download: %w", err) // it names the address
+		return nil, setup.Advise(fmt.Errorf("download: %w", err), // it names the address
+			"see whether the node reaches that address: its route, DNS, firewall, and proxy (https_proxy in /etc/environment)")
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("download %s: the server says %s", address, response.Status)
+		return nil, setup.Advise(fmt.Errorf("download %s: the server says %s", address, response.Status), "see whether the address is right, and whether the server has that file")
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, limit))
 	if err != nil {

@@ -52,7 +52,7 @@ func (l layout) takes(name string) bool {
 const github = "https://github.com/"
 
 // releases are the vendors' addresses, and the versions that a set-up has by default: containerd 2.2 of Oracle
-// Japan's tutorial with the newest fixes, and what nerdctl 2.2.2 was released and tested with.
+// Japan's tutorial with the newest fixes, and what nerdctl 2.2.2 was released and tested with, but for nerdctl itself.
 var releases = map[string]release{
 	compContainerd: {
 		version: "2.2.7",
@@ -75,7 +75,7 @@ var releases = map[string]release{
 		layout:  &layout{to: cniDir},
 	},
 	compNerdctl: {
-		version: "2.2.2",
+		version: "2.3.0", // the first whose --gpus means CDI
 		dir:     github + "containerd/nerdctl/releases/download/v{version}/",
 		file:    "nerdctl-{version}-linux-{arch}.tar.gz",
 		sums:    "SHA256SUMS",
@@ -89,7 +89,7 @@ var releases = map[string]release{
 		layout:  &layout{to: binDir},
 	},
 	// bypass4netns has no archive of its own: nerdctl's full one is the vendor's only build (0.4.2 in nerdctl
-	// 2.2), so that its version here is nerdctl's.
+	// 2.2 and 2.3), so that its version here is nerdctl's.
 	compBypass4netns: {
 		version: "2.2.2",
 		dir:     github + "containerd/nerdctl/releases/download/v{version}/",

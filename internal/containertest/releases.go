@@ -48,7 +48,8 @@ const ToolkitVersion = "1.18.2"
 
 // Releases makes a mirror of releases, a directory with manifest.json, and gives it with what it has: containerd,
 // runc, CNI plugins, rootlesskit and bypass4netns, built from their source; the lab's stand-in for the NVIDIA
-// Container Toolkit, as packages; and nerdctl, where NERDCTL_BINARY names one. The test is skipped where
+// Container Toolkit, as packages; and nerdctl with the scripts beside it (containerd-rootless.sh), where
+// NERDCTL_BINARY names one. The test is skipped where
 // tools/setup.sh has not built them.
 func Releases(t testing.TB) (dir string, files []Release) {
 	t.Helper()
@@ -72,6 +73,13 @@ func Releases(t testing.TB) (dir string, files []Release) {
 		version := nerdctlVersion(t, nerdctl)
 		programs := t.TempDir()
 		copyProgram(t, nerdctl, filepath.Join(programs, "nerdctl"))
+		scripts, err := filepath.Glob(filepath.Join(filepath.Dir(nerdctl), "containerd-rootless*.sh"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, script := range scripts {
+			copyProgram(t, script, filepath.Join(programs, filepath.Base(script)))
+		}
 		file := fmt.Sprintf("nerdctl-%s-linux-%s.tar.gz", version, runtime.GOARCH)
 		pack(t, filepath.Join(dir, file), ".", programs)
 		add("nerdctl", version, file, "")

@@ -33,7 +33,7 @@ var componentsOf = map[Engine]map[string]componentKind{
 		"containerd":               {form: releasePattern, example: "2.2.7", oldest: "2.0.0", why: "earlier ones have CDI off and another form of settings"},
 		"runc":                     {form: releasePattern, example: "1.3.6", oldest: "1.2.0", why: "containerd 2 needs it"},
 		"cni_plugins":              {form: releasePattern, example: "1.9.1"},
-		"nerdctl":                  {form: releasePattern, example: "2.2.2", oldest: "2.1.0", why: "earlier ones do not know CDI", optional: true},
+		"nerdctl":                  {form: releasePattern, example: "2.3.0", oldest: "2.1.0", why: "earlier ones do not know CDI", optional: true},
 		"rootlesskit":              {form: releasePattern, example: "2.3.6", oldest: "2.0.0", why: "nerdctl 2 needs it"},
 		"bypass4netns":             {form: regexp.MustCompile(`^none$`), example: "", optional: true}, // nerdctl brings it
 		"nvidia_container_toolkit": toolkitVersions,

@@ -14,14 +14,17 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// client downloads. It sets no limit on a whole download: that is the context's.
-var client = &http.Client{Transport: &http.Transport{
+// Transport reaches what is outside as the node does: through its proxy, where it has one.
+var Transport = &http.Transport{
 	Proxy:                 func(r *http.Request) (*url.URL, error) { return proxies()(r.URL) },
 	DialContext:           (&net.Dialer{Timeout: connectLimit}).DialContext,
 	TLSHandshakeTimeout:   connectLimit,
 	ResponseHeaderTimeout: answerLimit,
 	DisableCompression:    true, // ranges count bytes of the file
-}}
+}
+
+// client downloads. It sets no limit on a whole download: that is the context's.
+var client = &http.Client{Transport: Transport}
 
 // proxies gives the proxy for an address, by the usual variables. sudo keeps none, and a command over SSH gets none from
 // the files that login shells read: what these set counts, too.
