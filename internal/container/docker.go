@@ -52,7 +52,7 @@ const firstDockerWithCDI = 25
 func cdiInDocker(version string) error {
 	major, _, _ := strings.Cut(version, ".")
 	if number, err := strconv.Atoi(major); err == nil && number < firstDockerWithCDI {
-		return trapped("take Docker's own packages: without a mirror they are the default, with one put docker-ce into the repositories of the nodes; or take engine = podman, which needs no newer version",
+		return trapped("name a newer one in versions, where the repositories of the nodes have it; or take Docker's own packages: without a mirror they are the default, with one put docker-ce into these repositories; or take engine = podman, which needs no newer version",
 			"Docker %s does not know CDI, %d is the first that does", version, firstDockerWithCDI)
 	}
 	return nil
@@ -69,10 +69,10 @@ func (p *plan) rootlessDocker() {
 	if p.want.DataRoot != "" {
 		wanted["data-root"] = p.storage(p.user)
 	}
-	const daemon, unit = "/etc/docker/daemon-rootless.json", "/etc/systemd/user/docker.service"
+	const daemon, unit, program = "/etc/docker/daemon-rootless.json", "/etc/systemd/user/docker.service", binDir + "/dockerd-rootless.sh"
 	p.add(p.fileStep(jsonFile{id: "rootless-docker-config", path: daemon, set: wanted}, daemon),
-		setup.Link{Ident: setup.Ident{ID: "rootless-docker-program"}, Path: binDir + "/dockerd-rootless.sh", Target: p.rootlessProgram()},
-		p.file("rootless-docker-unit", "", unit, rootlessUnit("Docker of a user", "", "", binDir+"/dockerd-rootless.sh --config-file="+daemon)),
+		p.fileStep(setup.Link{Ident: setup.Ident{ID: "rootless-docker-program"}, Path: program, Target: p.rootlessProgram()}, program),
+		p.file("rootless-docker-unit", "", unit, rootlessUnit("Docker of a user", "", "", program+" --config-file="+daemon)),
 		p.service("docker.service", p.user, unit, daemon))
 }
 

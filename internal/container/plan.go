@@ -87,8 +87,14 @@ func newPlan(ctx context.Context, want job.ContainerRuntime, o Options) (*plan, 
 	if p.record, err = readRecord(recordPath); err != nil {
 		return nil, err
 	}
+	if err := p.notePackages(ctx); err != nil {
+		return nil, err
+	}
 	if want.Remove {
 		return p, nil
+	}
+	if p.record.Engine == "" {
+		p.record.Ran = running(ctx, "docker.service", "containerd.service")
 	}
 	p.before, p.record.Engine, p.record.User = p.record.Engine, want.Engine, want.RootlessUser
 	if p.source, err = newSource(ctx, want.Mirror, p.platform); err != nil {
@@ -100,6 +106,14 @@ func newPlan(ctx context.Context, want job.ContainerRuntime, o Options) (*plan, 
 		}
 	}
 	return p, p.lookAtShape(o.Shape)
+}
+
+// running gives those of the units that run.
+func running(ctx context.Context, units ...string) []string {
+	return slices.DeleteFunc(units, func(unit string) bool {
+		_, err := answer(ctx, "systemctl", "is-active", "--quiet", unit)
+		return err != nil
+	})
 }
 
 // lookAtShape finds out what GPUs there should be. Without a known shape the node's driver decides.

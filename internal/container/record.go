@@ -21,6 +21,10 @@ type Record struct {
 	Engine job.Engine `json:"engine"`
 	User   string     `json:"user,omitempty"` // of the rootless engine
 	Placed []Placed   `json:"placed"`
+	// Ran are the engines' services that ran before the first set-up: a removal has them read their own settings again.
+	Ran []string `json:"ran,omitempty"`
+	// PackagesBefore are the packages that were there, sorted, while others are installed.
+	PackagesBefore []string `json:"packages_before,omitempty"`
 
 	path string
 }
@@ -83,12 +87,16 @@ func (r *Record) find(kind Kind, name, user string) *Placed {
 
 // put notes a thing, in the place of an earlier note of it.
 func (r *Record) put(p Placed) error {
+	r.set(p)
+	return r.save()
+}
+
+func (r *Record) set(p Placed) {
 	if old := r.find(p.Kind, p.Name, p.User); old != nil {
 		*old = p
 	} else {
 		r.Placed = append(r.Placed, p)
 	}
-	return r.save()
 }
 
 // drop forgets a thing.

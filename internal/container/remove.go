@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,7 +34,21 @@ func (p *plan) removal() []setup.Step {
 	if len(packages) > 0 {
 		steps = append(steps, removePackages{packages, p.platform.Packages, p.record})
 	}
+	for _, unit := range p.record.Ran {
+		steps = append(steps, setup.Service{Ident: setup.Ident{ID: "restart-" + unit, Label: "Have " + unit + " run as it did before"}, Unit: unit, Reads: p.foldersOfFiles()})
+	}
 	return append(steps, forget{p.record})
+}
+
+// foldersOfFiles are the folders of the files that are removed or put back: they change with that.
+func (p *plan) foldersOfFiles() []string {
+	var folders []string
+	for _, placed := range p.record.Placed {
+		if placed.Kind == KindFile {
+			folders = append(folders, filepath.Dir(placed.Name))
+		}
+	}
+	return folders
 }
 
 // noContainers looks whether somebody works with the engine that is to go.
@@ -124,16 +139,8 @@ func (r removeOne) putBack() error {
 	if r.placed.Before == "" {
 		return removeFile(r.placed.Name)
 	}
-	before, err := os.ReadFile(r.placed.Before)
-	if err != nil {
-		return fmt.Errorf("read what was there before: %w", err)
-	}
-	err = setup.Place{Path: r.placed.Name, Mode: 0o644}.Replace(func(w io.Writer) error {
-		_, err := w.Write(before)
-		return err //nolint:wrapcheck // wrapped by the caller
-	})
-	if err != nil {
-		return err //nolint:wrapcheck // it names the file
+	if err := copyFile(r.placed.Before, r.placed.Name); err != nil {
+		return err
 	}
 	return removeFile(r.placed.Before)
 }

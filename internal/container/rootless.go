@@ -53,6 +53,9 @@ type linger struct {
 	record *Record
 }
 
+// lingerDir has a file for each user whose services run without a login.
+const lingerDir = "/var/lib/systemd/linger/"
+
 // Name tells the step.
 func (linger) Name() string { return "rootless-linger" }
 
@@ -61,7 +64,7 @@ func (l linger) Title() string { return "Have the services of " + l.user.name + 
 
 // Check looks for the socket of the user's systemd.
 func (l linger) Check(context.Context) (setup.State, error) {
-	if _, err := os.Stat("/var/lib/systemd/linger/" + l.user.name); err != nil {
+	if _, err := os.Stat(lingerDir + l.user.name); err != nil {
 		return setup.State{Detail: "they end with the last session"}, nil //nolint:nilerr // that is what the error means
 	}
 	if _, err := os.Stat(l.user.bus()); err != nil {
@@ -78,8 +81,10 @@ var ErrNoSession = errors.New("the user has no session of systemd")
 
 // Apply turns lingering on and waits for the socket.
 func (l linger) Apply(ctx context.Context, output io.Writer) error {
-	if err := l.record.put(Placed{Kind: KindLinger, Name: l.user.name}); err != nil {
-		return err
+	if _, err := os.Stat(lingerDir + l.user.name); err != nil { // else it is somebody else's
+		if err := l.record.put(Placed{Kind: KindLinger, Name: l.user.name}); err != nil {
+			return err
+		}
 	}
 	for _, argv := range [][]string{ // the limits of user@.service were written just now
 		{"systemctl", "daemon-reload"},

@@ -3,7 +3,6 @@
 package container
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/setup"
 )
@@ -59,10 +59,10 @@ func (p *plan) fileStep(step setup.Step, path string) setup.Step {
 			return nil
 		}
 		placed := Placed{Kind: KindFile, Name: path}
-		before, err := os.ReadFile(path) // #nosec G304 -- fixed paths
+		_, err := os.Stat(path)
 		if err == nil {
 			placed.Before = filepath.Join(backupDir, strings.ReplaceAll(strings.Trim(path, "/"), "/", "_"))
-			err = keep(placed.Before, before)
+			err = errors.Join(os.MkdirAll(backupDir, 0o700), copyFile(path, placed.Before))
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("keep what is at %s: %w", path, err)
@@ -71,15 +71,25 @@ func (p *plan) fileStep(step setup.Step, path string) setup.Step {
 	}}
 }
 
-// keep writes a copy that only root can read: who could read what it was taken from is not known later.
-func keep(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err //nolint:wrapcheck // wrapped by the caller
+// copyFile makes a copy with the same mode and owner.
+func copyFile(from, to string) error {
+	source, err := os.Open(from) // #nosec G304 -- fixed paths, and copies of them
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
 	}
-	return setup.Place{Path: path, Mode: 0o600}.Replace(func(w io.Writer) error { //nolint:wrapcheck // wrapped by the caller
-		_, err := io.Copy(w, bytes.NewReader(content))
-		return err //nolint:wrapcheck // wrapped by the caller
+	defer func() { _ = source.Close() }()
+	info, err := source.Stat()
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	err = setup.Place{Path: to, Mode: info.Mode()}.Replace(func(w io.Writer) error {
+		_, err := io.Copy(w, source)
+		return err //nolint:wrapcheck // it names the file
 	})
+	if owner, known := info.Sys().(*syscall.Stat_t); err == nil && known {
+		err = os.Chown(to, int(owner.Uid), int(owner.Gid))
+	}
+	return err //nolint:wrapcheck // it names the file
 }
 
 // packages are packages of the distribution's kind. What comes with them is noted, too.
@@ -87,31 +97,47 @@ func (p *plan) packages(id string, names ...string) setup.Step {
 	return p.packageStep(setup.Packages{Ident: setup.Ident{ID: id}, Names: names})
 }
 
-// packageStep notes all packages that a step installs.
+// packageStep notes all packages that a step installs. Which ones were there before is kept in the record until then:
+// a set-up may be killed in between.
 func (p *plan) packageStep(step setup.Step) setup.Step {
-	var before []string
 	return tracked{
 		Step: step,
-		note: func(ctx context.Context) (err error) {
-			before, err = installedPackages(ctx, p.platform.Packages)
-			return err
-		},
-		after: func(ctx context.Context) error {
-			now, err := installedPackages(ctx, p.platform.Packages)
+		note: func(ctx context.Context) error {
+			if p.record.PackagesBefore != nil {
+				return nil
+			}
+			before, err := installedPackages(ctx, p.platform.Packages)
 			if err != nil {
 				return err
 			}
-			for _, name := range now {
-				if _, had := slices.BinarySearch(before, name); !had {
-					err = errors.Join(err, p.record.put(Placed{Kind: KindPackage, Name: name}))
-				}
-			}
-			return err
+			p.record.PackagesBefore = before
+			return p.record.save()
 		},
+		after: p.notePackages,
 	}
 }
 
-// service is a unit that runs, and is restarted when one of these files was changed.
+// notePackages notes the packages that were installed since the record kept those that were there.
+func (p *plan) notePackages(ctx context.Context) error {
+	before := p.record.PackagesBefore
+	if before == nil {
+		return nil
+	}
+	now, err := installedPackages(ctx, p.platform.Packages)
+	if err != nil {
+		return err
+	}
+	p.record.PackagesBefore = nil
+	for _, name := range now {
+		if _, had := slices.BinarySearch(before, name); !had {
+			p.record.set(Placed{Kind: KindPackage, Name: name})
+		}
+	}
+	return p.record.save()
+}
+
+// service is a unit that runs, and is restarted when one of these files was changed. One that ran before the first
+// set-up is not noted: it stays.
 func (p *plan) service(unit string, who *account, reads ...string) setup.Step {
 	id := "service-" + strings.TrimSuffix(unit, ".service")
 	label := ""
@@ -121,6 +147,11 @@ func (p *plan) service(unit string, who *account, reads ...string) setup.Step {
 	placed := Placed{Kind: KindService, Name: unit, User: who.as()}
 	return tracked{
 		Step: setup.Service{Ident: setup.Ident{ID: id, Label: label}, Unit: unit, User: who.as(), Reads: reads},
-		note: func(context.Context) error { return p.record.put(placed) },
+		note: func(context.Context) error {
+			if who == nil && slices.Contains(p.record.Ran, unit) {
+				return nil
+			}
+			return p.record.put(placed)
+		},
 	}
 }

@@ -206,8 +206,31 @@ func (n *nodes) setUp(t *testing.T, want job.ContainerRuntime, flags ...string) 
 	if err := json.Unmarshal([]byte(text), &result); err != nil {
 		t.Fatalf("status %s, %v: %s\n%s", status, err, text, containertest.Run(t, n.lab, n.ids[0], "cat "+home+"/progress.log"))
 	}
-	t.Logf("set up in %s: %s", time.Since(began).Round(100*time.Millisecond), job.SetupSummary(result.Nodes))
+	t.Logf("set up in %s: %s%s", time.Since(began).Round(100*time.Millisecond), job.SetupSummary(result.Nodes), slowSteps(result))
 	return result
+}
+
+// slowSteps names the steps that took seconds.
+func slowSteps(result job.Result) (told string) {
+	for _, node := range result.Nodes {
+		if node.Setup == nil {
+			continue
+		}
+		for _, step := range node.Setup.Steps {
+			if step.Seconds > 2 {
+				told += fmt.Sprintf("; %s on %s %.1f s", step.Name, node.Name, step.Seconds)
+			}
+		}
+	}
+	return told
+}
+
+// refused expects that a set-up fails with a message and an advice that hold these words.
+func refused(t *testing.T, result job.Result, message, advice string) {
+	t.Helper()
+	if result.Outcome == job.Pass || result.Failure == nil || !strings.Contains(result.Failure.Message, message) || !strings.Contains(result.Failure.Advice, advice) {
+		t.Fatalf("%s: %+v; expected %q and %q", result.Outcome, result.Failure, message, advice)
+	}
 }
 
 // as runs a line as the user on a node, in a session as a login over SSH gives it.

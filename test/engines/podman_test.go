@@ -12,6 +12,7 @@ import (
 func TestPodman(t *testing.T) {
 	t.Parallel()
 	n := start(t, job.Podman)
+	before := n.lists(t)
 	secrets := n.watchArguments(t)
 	result := n.setUp(t, n.base)
 	if passes(t, result) == 0 {
@@ -34,4 +35,5 @@ func TestPodman(t *testing.T) {
 			t.Errorf("a rootless container sees %q", seen)
 		}
 	}
+	n.removed(t, rootless, before)
 }
