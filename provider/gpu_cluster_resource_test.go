@@ -282,7 +282,7 @@ func TestAccGPUCluster_slowCreate(t *testing.T) {
 	t.Parallel()
 	output := tf.Must("apply", "-auto-approve", "-input=false")
 	golden(t, "timeout_create", output)
-	for _, progress := range []string{`train is PROVISIONING: .* nodes=0\b`, `train is PROVISIONING: .* wanted=2\b`, `work_request_\w+="\d+ % \(ocid1\.coreservicesworkrequest\.`} {
+	for _, progress := range []string{`train is PROVISIONING:.* nodes=0\b`, `train is PROVISIONING:.* wanted=2\b`, `work_request_\w+="\d+ % \(ocid1\.coreservicesworkrequest\.`} {
 		if !regexp.MustCompile(progress).MatchString(output) {
 			t.Errorf("no %s in the log:\n%s", progress, output)
 		}
