@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,6 +91,8 @@ A small set-up:
 	flags.BoolVar(&o.setup.DryRun, "dry-run", false, "tell what would be changed, and change nothing")
 	flags.IntVar(&o.setup.MaxSessions, "max-sessions", 0, "`number` of nodes to work on at a time (default 64)")
 	flags.IntVar(&o.setup.MaxDownloads, "max-downloads", 0, "`number` of nodes that download from outside at a time (default 16)")
+	flags.IntVar(&o.setup.MaxUploads, "max-uploads", 0, "`number` of nodes that get the runner from this one; the others get it from them (default 8)")
+	flags.IntVar(&o.setup.MaxTransfers, "max-transfers", 0, "`number` of nodes that one node gives the runner, or an image, to at a time (default 2)")
 	flags.DurationVar(&o.lockWait, "lock-wait", 10*time.Minute, "`time` to wait for another set-up of a node")
 	flags.DurationVar(&o.reconnect, "reconnect-timeout", 15*time.Minute, "`time` to wait for a node that was lost, and may reboot")
 	flags.DurationVar(&o.connectWithin, "connect-timeout", time.Minute, "`time` to wait for nodes that cannot be reached at once")
@@ -145,12 +148,10 @@ func (o *setupOptions) readSetup(args []string, stdin io.Reader) (job.Setup, err
 		return setup, err
 	}
 	setup.DryRun = setup.DryRun || o.setup.DryRun
-	if o.setup.MaxSessions != 0 {
-		setup.MaxSessions = o.setup.MaxSessions
-	}
-	if o.setup.MaxDownloads != 0 {
-		setup.MaxDownloads = o.setup.MaxDownloads
-	}
+	setup.MaxSessions = cmp.Or(o.setup.MaxSessions, setup.MaxSessions)
+	setup.MaxDownloads = cmp.Or(o.setup.MaxDownloads, setup.MaxDownloads)
+	setup.MaxUploads = cmp.Or(o.setup.MaxUploads, setup.MaxUploads)
+	setup.MaxTransfers = cmp.Or(o.setup.MaxTransfers, setup.MaxTransfers)
 	setup.LockWaitSeconds, setup.ReconnectSeconds = int(o.lockWait.Seconds()), int(o.reconnect.Seconds())
 	return setup, nil
 }

@@ -269,3 +269,42 @@ func TestSetupCommand(t *testing.T) {
 		}
 	}
 }
+
+// Nodes get the runner from each other; where nothing gets through between them, all get it from the head node.
+func TestSetUpSpreadsTheRunner(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		namespaces []string
+		fromNodes  int
+	}{"open": {nil, 3}, "closed": {[]string{"--net"}, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, 5, tt.namespaces...)
+			c.job.Benchmark = nil
+			c.job.Setup = &job.Setup{Steps: []job.Step{c.shell("one", "true")}, MaxUploads: 1, MaxTransfers: 1}
+			result, status := c.run()
+			if status != 0 || result.Outcome != job.Pass {
+				t.Fatalf("status %d: %+v", status, result.Failure)
+			}
+			var said []string
+			fromNodes, fromHead := 0, 0
+			for _, e := range c.attach() {
+				if e.Phase != job.PhaseConnect || e.Type != job.EventNode {
+					continue
+				}
+				said = append(said, e.Message)
+				switch {
+				case strings.Contains(e.Message, "came from the head node, because gpu-"):
+				case strings.Contains(e.Message, "the runner came from gpu-"):
+					fromNodes++
+				default:
+					fromHead++
+				}
+			}
+			if fromNodes != tt.fromNodes || fromHead != 1 || len(said) != 4 {
+				t.Errorf("%q", said)
+			}
+			c.nothingLeft()
+		})
+	}
+}

@@ -134,7 +134,8 @@ func (j Job) Key() string {
 	}
 	if j.Setup != nil {
 		setup := *j.Setup
-		setup.MaxSessions, setup.MaxDownloads, setup.LockWaitSeconds, setup.ReconnectSeconds = 0, 0, 0, 0
+		setup.MaxSessions, setup.MaxDownloads, setup.MaxUploads, setup.MaxTransfers = 0, 0, 0, 0
+		setup.LockWaitSeconds, setup.ReconnectSeconds = 0, 0
 		j.Setup = &setup
 	}
 	text, err := json.Marshal(j)

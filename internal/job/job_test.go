@@ -44,7 +44,7 @@ func fullJob() Job {
 				DataRoot: "/mnt/localdisk/containers", InsecureRegistries: []string{"10.0.0.2:5000"}, Images: []string{"nvcr.io/nvidia/pytorch:24.01-py3"}, ShareImages: true,
 				ProofImage: "nvcr.io/nvidia/pytorch:24.01-py3", Remove: true,
 			},
-			MaxSessions: 8, MaxDownloads: 4, LockWaitSeconds: 5, ReconnectSeconds: 60,
+			MaxSessions: 8, MaxDownloads: 4, MaxUploads: 3, MaxTransfers: 1, LockWaitSeconds: 5, ReconnectSeconds: 60,
 		},
 		Benchmark: &Benchmark{
 			Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: 1 << 30, StepFactor: 2, DataType: "float", RedOp: "sum",
@@ -278,6 +278,7 @@ func TestValidate(t *testing.T) {
 		"line break in value": {func(j *Job) { j.Benchmark.Environment = map[string]string{"A": "b\nc"} }, "line break"},
 		"expectation":         {func(j *Job) { j.Benchmark.Expect.MinBusbwGBPerS = &negative }, "expect"},
 		"empty set-up":        {func(j *Job) { j.Setup = &Setup{} }, "asks for nothing"},
+		"negative transfers":  {func(j *Job) { j.Setup.MaxTransfers = -1 }, "max_transfers"},
 		"negative limit":      {func(j *Job) { j.Setup.MaxDownloads = -1 }, "max_downloads"},
 		"step's name":         {func(j *Job) { j.Setup.Steps[0].Name = "a b" }, "plain word"},
 		"two steps, one name": {func(j *Job) { j.Setup.Steps[0].Name = "data" }, "used twice"},

@@ -17,6 +17,8 @@ type Setup struct {
 	// Limits; 0 means the default, which each field names. They take no part in the job's key.
 	MaxSessions      int `json:"max_sessions,omitempty"`      // nodes worked on at a time: 64
 	MaxDownloads     int `json:"max_downloads,omitempty"`     // nodes that download from outside at a time: 16
+	MaxUploads       int `json:"max_uploads,omitempty"`       // nodes that get the runner from the head node; the others get it from them: 8
+	MaxTransfers     int `json:"max_transfers,omitempty"`     // nodes that one node gives the runner, or an image, to at a time: 2
 	LockWaitSeconds  int `json:"lock_wait_seconds,omitempty"` // for another set-up that works on a node: 600
 	ReconnectSeconds int `json:"reconnect_seconds,omitempty"` // for a node that was lost, and may reboot: 900
 }

@@ -38,6 +38,7 @@ func (v *problems) setup(s Setup) {
 		value int
 	}{
 		{"max_sessions", s.MaxSessions}, {"max_downloads", s.MaxDownloads},
+		{"max_uploads", s.MaxUploads}, {"max_transfers", s.MaxTransfers},
 		{"lock_wait_seconds", s.LockWaitSeconds}, {"reconnect_seconds", s.ReconnectSeconds},
 	} {
 		if limit.value < 0 {

@@ -70,15 +70,15 @@ func Run(ctx context.Context, host Host, runner string, c Command, stdout, stder
 	return converse(ctx, host, remote.Command{Line: c.Line(runner), Stdin: lifeline, Stdout: stdout, Stderr: stderr}, c.Argv[0], hold)
 }
 
-// Converse runs a command of the runner itself on a host, which reads what is written to the other end of lifeline, and
+// Converse runs a command of the runner itself on a host, with its arguments, which reads what is written to the other end of lifeline, and
 // ends when that ends. When the context ends, hold is closed; the command has 15 seconds to end then.
-func Converse(ctx context.Context, host Host, runner, command string, lifeline *io.PipeReader, hold *io.PipeWriter, stdout, stderr io.Writer) error {
+func Converse(ctx context.Context, host Host, runner string, command []string, lifeline *io.PipeReader, hold *io.PipeWriter, stdout, stderr io.Writer) error {
 	defer lifeline.Close() //nolint:errcheck // a pipe's reader never fails to close
-	line := "exec " + shellescape.QuoteCommand([]string{runner, command})
+	line := "exec " + shellescape.QuoteCommand(append([]string{runner}, command...))
 	if !path.IsAbs(runner) {
 		line = "cd && " + line
 	}
-	return converse(ctx, host, remote.Command{Line: line, Stdin: lifeline, Stdout: stdout, Stderr: stderr}, command, hold)
+	return converse(ctx, host, remote.Command{Line: line, Stdin: lifeline, Stdout: stdout, Stderr: stderr}, command[0], hold)
 }
 
 func converse(ctx context.Context, host Host, cmd remote.Command, name string, hold *io.PipeWriter) error {

@@ -3,6 +3,7 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,13 +43,20 @@ func (p connect) Run(ctx context.Context) error {
 	if p.self, err = p.thisRunner(); err != nil {
 		return err
 	}
+	giving, stop := context.WithCancel(ctx)
+	runner := p.spreadRunner(giving)
 	var done atomic.Int64
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for _, n := range p.nodes[1:] {
 		group.Go(func() error {
-			err := p.reach(ctx, n, p.ConnectTimeout)
+			receiver := &receiver{spread: runner}
+			err := p.reach(ctx, n, p.ConnectTimeout, receiver.next)
+			receiver.end(n, err)
 			event := job.Event{Type: job.EventNode, Node: n.Name, Done: int(done.Add(1)) + 1, Total: len(p.nodes), Outcome: job.Pass, Message: "reached"}
+			if from := receiver.from(); from != "" {
+				event.Message += "; the runner came from " + from
+			}
 			if err != nil {
 				n.unreachable = p.explain(n, err)
 				event.Outcome, event.Message = job.CouldNotRun, n.unreachable.Message
@@ -58,10 +66,22 @@ func (p connect) Run(ctx context.Context) error {
 		})
 	}
 	_ = group.Wait() // every failure is with its node
+	stop()
+	runner.wait()
 	if stop := p.unreachable(); stop != nil {
 		return remark{stop.Outcome, "not all nodes were reached"}
 	}
 	return nil
+}
+
+// spreadRunner has this very program go to the nodes.
+func (p connect) spreadRunner(ctx context.Context) *spread {
+	var limits job.Setup
+	if p.Job.Setup != nil {
+		limits = *p.Job.Setup
+	}
+	uploads := cmp.Or(limits.MaxUploads, defaultUploads)
+	return newSpread(ctx, len(p.nodes), uploads, cmp.Or(limits.MaxTransfers, defaultTransfers), make(chan struct{}, uploads), []string{"give", "runner"}, nil)
 }
 
 func (p connect) signer() (ssh.Signer, error) {
@@ -98,7 +118,7 @@ func (p connect) thisRunner() (remote.Runners, error) {
 }
 
 // reach connects to a node, as soon as it answers within the limit, and puts the runner there.
-func (w *work) reach(ctx context.Context, n *nodeWork, limit time.Duration) error {
+func (w *work) reach(ctx context.Context, n *nodeWork, limit time.Duration, from remote.Source) error {
 	dialing, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not reached within %s", limit))
 	defer cancel()
 	client, err := remote.DialRetry(dialing, remote.Target{
@@ -109,7 +129,7 @@ func (w *work) reach(ctx context.Context, n *nodeWork, limit time.Duration) erro
 		return err
 	}
 	n.close = client.Close
-	runner, err := remote.EnsureRunner(ctx, client, w.self)
+	runner, err := remote.EnsureRunnerFrom(ctx, client, w.self, from)
 	if err != nil {
 		return err
 	}

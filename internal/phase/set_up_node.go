@@ -92,7 +92,7 @@ func (s *setUpNode) reconnect(ctx context.Context) error {
 		limit = defaultReconnect
 	}
 	_ = s.node.close() // it is lost
-	return s.reach(ctx, s.node, limit)
+	return s.reach(ctx, s.node, limit, fromHead)
 }
 
 // isLost says that nobody knows how the session ended, or that the node is going down.
@@ -168,7 +168,7 @@ func (s *setUpNode) session(ctx context.Context) error {
 		}
 	}()
 	var said strings.Builder
-	err = launch.Converse(ctx, s.node.at.Host, s.node.at.Runner, "apply", lifeline, hold,
+	err = launch.Converse(ctx, s.node.at.Host, s.node.at.Runner, []string{"apply"}, lifeline, hold,
 		&messageStream{handle: func(m setup.Message) { s.hear(ctx, m, leave) }}, &said)
 	if text := strings.TrimSpace(said.String()); err != nil && text != "" {
 		err = fmt.Errorf("%w: %s", err, text)
