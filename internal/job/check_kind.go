@@ -35,7 +35,7 @@ const (
 var CheckKinds = []CheckKind{
 	{"cloud_init", "whether cloud-init ended, and how", "it recovered from errors, or still runs and nobody asked to wait", "it ended with an error, or not in the time asked for",
 		"on the node: cloud-init status --long; sudo cat /var/log/cloud-init-output.log"},
-	{"boot_steps", "the steps that ocihpc_cloud_init_config runs at each boot", "", "a step failed, or the steps did not finish", "on the node: sudo less " + BootLogPath + "; a reboot runs the steps again"},
+	{"boot_steps", "the steps that ocihpc_cloud_init_config runs at each boot", "they still run", "a step failed, or the steps did not finish", "on the node: sudo less " + BootLogPath + "; a reboot runs the steps again"},
 	{"clock", "whether a time service keeps the clock, and how far it is off", "it is not synchronised, or off by more than 0.1 s", "",
 		"on the node: chronyc sources; sudo systemctl enable --now chronyd (Ubuntu: chrony); OCI serves the time at 169.254.169.254"},
 	{"timezone", "the time zone, where one is expected", "", "it is another one", "on the node: sudo timedatectl set-timezone ZONE"},
@@ -46,6 +46,8 @@ var CheckKinds = []CheckKind{
 		"let all traffic between the nodes through, or turn the host firewall off and leave filtering to the subnet's security lists"},
 	{"memlock", "how much memory a login may lock, where there is RDMA", "it is limited", "it is less than 1 GiB: RDMA cannot register its buffers",
 		"on the node: printf '* soft memlock unlimited\\n* hard memlock unlimited\\n' | sudo tee /etc/security/limits.d/rdma.conf; then log in again"},
+	{"cpu_governor", "whether the processors keep their speed while they wait", "a processor's frequency governor is another than performance: messages start later", "",
+		"on the node: sudo cpupower frequency-set -g performance; or sudo tuned-adm profile throughput-performance"},
 
 	{"gpu_count", "the number of GPUs that nvidia-smi shows", "", "it is not the shape's, less than the job needs, or nvidia-smi does not answer",
 		"on the node: nvidia-smi, and dmesg for Xid errors; a reboot brings back a GPU that fell off the bus, else replace the node"},
@@ -73,6 +75,7 @@ var CheckKinds = []CheckKind{
 	{"rdma_addresses", "IPv4 addresses of the RDMA ports", "", "a port has none, or two ports have the same", AdviceWait},
 	{"rdma_mtu", "MTU of the RDMA ports", "it differs between ports, or is below 4220", "", AdviceWait},
 	{"rdma_gid", "GID table of the RDMA ports: NCCL needs RoCE v2 over IPv4 at its index", "NCCL's index for the shape holds another kind", "no entry is RoCE v2 over IPv4", AdviceWait},
+	{"rdma_congestion", "whether the RDMA adapters regulate themselves by round-trip times (RTTCC), from ConnectX-6 Dx on", "they do: Oracle's network wants it off", "", AdviceWait},
 	{"rdma_agent", "what Oracle Cloud Agent's RDMA plugins say", "the plugins are not enabled on the instance", "the plugins have not completed, or failed", AdviceWait},
 	{"topology", "where the node is: HPC island, network block, rack, from the instance metadata", "", "", "on the node: curl -H 'Authorization: Bearer Oracle' http://169.254.169.254/opc/v2/host/"},
 

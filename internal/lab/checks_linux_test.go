@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,15 +73,16 @@ func TestChecks(t *testing.T) {
 	}
 	a, b := hosts[0], hosts[1]
 	t.Run("healthy", func(t *testing.T) { a.healthy(t) })
-	t.Run("faults", func(t *testing.T) { a.faults(t) })
+	t.Run("faults", func(t *testing.T) { a.faults(t, faults) })
+	t.Run("adapters", func(t *testing.T) { b.adapters(t) })
 	t.Run("ports", func(t *testing.T) { ports(t, a, b) })
 }
 
 // healthy is what users of the lab see: no warning, and each thing that the lab cannot show is said once.
-func (c checked) healthy(t *testing.T) {
-	for name, check := range c.check() {
+func (c checked) healthy(t *testing.T, flags ...string) {
+	for name, check := range c.check(flags...) {
 		switch {
-		case name == "rdma_links", name == "clock", name == "gpu_xid":
+		case name == "rdma_links", name == "clock", name == "gpu_xid", name == "topology":
 			if check.Outcome != job.CannotTell && check.Outcome != job.Pass {
 				t.Errorf("%+v", check)
 			}
@@ -90,7 +92,7 @@ func (c checked) healthy(t *testing.T) {
 	}
 }
 
-// fault is made by a command, and undone by another.
+// fault is made by a command, and undone by another; empty ones are of what the flags ask for.
 type fault struct {
 	check, make, undo string
 	flags             []string
@@ -98,30 +100,35 @@ type fault struct {
 	says              string
 }
 
-var faults = []fault{
-	{"cloud_init", "cp /run/cloud-init/status.json /run/keep; sed -i '0,/\"errors\": \\[\\]/s//\"errors\": [\"no such module\"]/' /run/cloud-init/status.json", "mv /run/keep /run/cloud-init/status.json", nil, job.Fail, "no such module"},
-	{"boot_steps", `mkdir -p /var/lib/ocihpc; echo '{"step":"nvme","exit":5,"seconds":1,"message":"no drive"}' > /var/lib/ocihpc/status.ndjson`, "rm /var/lib/ocihpc/status.ndjson", nil, job.Fail, "step nvme failed with exit status 5 after 1 seconds: no drive"},
-	{"timezone", "true", "true", []string{"--timezone", "Asia/Tokyo"}, job.Fail, "expected Asia/Tokyo"},
-	{"mounts", "true", "true", []string{"--mount", "/mnt/nothing"}, job.Fail, "nothing is mounted on /mnt/nothing"},
-	{"free_space", "mkdir -p /mnt/full; mount -t tmpfs -o size=1m none /mnt/full", "umount /mnt/full", []string{"--mount", "/mnt/full"}, job.Fail, "/mnt/full: 0.00 GiB free"},
-	{"free_space", "mkdir -p /mnt/full; mount -t tmpfs -o ro none /mnt/full", "umount /mnt/full", []string{"--mount", "/mnt/full"}, job.Fail, "/mnt/full: the file system is read-only"},
-	{"firewall", "true", "true", []string{"--firewall-off"}, job.Fail, "firewalld is active"},
-	{"gpu_count", "sed -i.keep 's/^count=.*/count=7/' /etc/ocihpc-lab-gpus", "mv /etc/ocihpc-lab-gpus.keep /etc/ocihpc-lab-gpus", nil, job.Fail, "7 GPUs, expected 8 (BM.GPU4.8)"},
-	{"gpu_count", "mv /etc/ocihpc-lab-gpus /etc/keep", "mv /etc/keep /etc/ocihpc-lab-gpus", []string{"--shape", "BM.GPU4.8"}, job.Fail, "couldn't communicate with the NVIDIA driver"},
-	{"nccl_tests", "true", "true", []string{"--collective", "all_gather"}, job.Fail, "no program all_gather_perf"},
-	{"rdma_links", "true", "true", nil, job.CannotTell, "this machine is not a BM.GPU4.8 itself"},
-	{"gpu_details", plainSMI, "umount $(command -v nvidia-smi)", nil, job.CannotTell, "no gpu_ecc"},
-	gpuFault("gpu_ecc", "3.ecc_errors/volatile/dram_uncorrectable=2", job.Fail, "GPU 3: 2 uncorrectable memory errors since the last reset"),
-	gpuFault("gpu_ecc", "3.ecc_errors/aggregate/dram_uncorrectable=2", job.Warn, "GPU 3: 2 uncorrectable memory errors before the last reset"),
-	gpuFault("gpu_row_remap", "3.remapped_rows/remapped_row_pending=Yes", job.Fail, "GPU 3: a memory row waits for a reset"),
-	gpuFault("gpu_recovery", "3.gpu_recovery_action=Reset", job.Fail, "GPU 3: the driver asks for: Reset"),
-	gpuFault("gpu_clocks", "3.applications_clocks/graphics_clock=700 MHz", job.Warn, "GPU 3: the application clock is 700 MHz, the default is 1000 MHz"),
-	gpuFault("gpu_throttle", "3.clocks_event_reasons/clocks_event_reason_hw_thermal_slowdown=Active", job.Fail, "GPU 3: hardware halves the clocks: too hot"),
-	gpuFault("gpu_persistence", "*.persistence_mode=Disabled", job.Warn, "GPU 7: persistence mode is off"),
-	gpuFault("gpu_pcie", "3.pci/pci_gpu_link_info/link_widths/current_link_width=8x", job.Fail, "GPU 3: the PCIe link has 8 lanes of 16"),
-	gpuFault("gpu_pcie", "3.pci/pci_gpu_link_info/pcie_gen/current_link_gen=3", job.Warn, "GPU 3: the PCIe link runs as generation 3 of 4"),
-	gpuFault("nvlink", "3.nvlink/7=<inactive>", job.Fail, "GPU 3: 1 of 12 NVLinks are inactive"),
-	gpuFault("fabric_manager", "3.fabric/state=In Progress", job.Fail, "GPU 3: not registered with fabric manager: In Progress"),
+// faults are made in rounds: those of one round at the same time, each of another check.
+var faults = [][]fault{
+	{
+		{"cloud_init", "cp /run/cloud-init/status.json /run/keep; sed -i '0,/\"errors\": \\[\\]/s//\"errors\": [\"no such module\"]/' /run/cloud-init/status.json", "mv /run/keep /run/cloud-init/status.json", nil, job.Fail, "no such module"},
+		{"boot_steps", `mkdir -p /var/lib/ocihpc; echo '{"step":"nvme","exit":5,"seconds":1,"message":"no drive"}' > /var/lib/ocihpc/status.ndjson`, "rm /var/lib/ocihpc/status.ndjson", nil, job.Fail, "step nvme failed with exit status 5 after 1 seconds: no drive"},
+		{"timezone", "", "", []string{"--timezone", "Asia/Tokyo"}, job.Fail, "expected Asia/Tokyo"},
+		{"mounts", "", "", []string{"--mount", "/mnt/nothing"}, job.Fail, "nothing is mounted on /mnt/nothing"},
+		{"free_space", "mkdir -p /mnt/full; mount -t tmpfs -o size=1m none /mnt/full", "umount /mnt/full", []string{"--mount", "/mnt/full"}, job.Fail, "/mnt/full: 0.00 GiB free"},
+		{"firewall", "", "", []string{"--firewall-off"}, job.Fail, "firewalld is active"},
+		{"nccl_tests", "", "", []string{"--collective", "all_gather"}, job.Fail, "no program all_gather_perf"},
+		{"rdma_links", "", "", nil, job.CannotTell, "this machine is not a BM.GPU4.8 itself"},
+		{"gpu_count", "sed -i.keep 's/^count=.*/count=7/' /etc/ocihpc-lab-gpus", "mv /etc/ocihpc-lab-gpus.keep /etc/ocihpc-lab-gpus", nil, job.Fail, "7 GPUs, expected 8 (BM.GPU4.8)"},
+		gpuFault("gpu_ecc", "3.ecc_errors/volatile/dram_uncorrectable=2", job.Fail, "GPU 3: 2 uncorrectable memory errors since the last reset"),
+		gpuFault("gpu_row_remap", "3.remapped_rows/remapped_row_pending=Yes", job.Fail, "GPU 3: a memory row waits for a reset"),
+		gpuFault("gpu_recovery", "3.gpu_recovery_action=Reset", job.Fail, "GPU 3: the driver asks for: Reset"),
+		gpuFault("gpu_clocks", "3.applications_clocks/graphics_clock=700 MHz", job.Warn, "GPU 3: the application clock is 700 MHz, the default is 1000 MHz"),
+		gpuFault("gpu_throttle", "3.clocks_event_reasons/clocks_event_reason_hw_thermal_slowdown=Active", job.Fail, "GPU 3: hardware halves the clocks: too hot"),
+		gpuFault("gpu_persistence", "*.persistence_mode=Disabled", job.Warn, "GPU 6: persistence mode is off"),
+		gpuFault("gpu_pcie", "3.pci/pci_gpu_link_info/link_widths/current_link_width=8x", job.Fail, "GPU 3: the PCIe link has 8 lanes of 16"),
+		gpuFault("nvlink", "3.nvlink/7=<inactive>", job.Fail, "GPU 3: 1 of 12 NVLinks are inactive"),
+		gpuFault("fabric_manager", "3.fabric/state=In Progress", job.Fail, "GPU 3: not registered with fabric manager: In Progress"),
+	},
+	{
+		{"free_space", "mount -t tmpfs -o ro none /mnt/full", "umount /mnt/full", []string{"--mount", "/mnt/full"}, job.Fail, "/mnt/full: the file system is read-only"},
+		gpuFault("gpu_ecc", "3.ecc_errors/aggregate/dram_uncorrectable=2", job.Warn, "GPU 3: 2 uncorrectable memory errors before the last reset"),
+		gpuFault("gpu_pcie", "3.pci/pci_gpu_link_info/pcie_gen/current_link_gen=3", job.Warn, "GPU 3: the PCIe link runs as generation 3 of 4"),
+	},
+	{{"gpu_details", plainSMI, "umount $(command -v nvidia-smi)", nil, job.CannotTell, "no gpu_ecc"}},
+	{{"gpu_count", "mv /etc/ocihpc-lab-gpus /etc/keep", "mv /etc/keep /etc/ocihpc-lab-gpus", []string{"--shape", "BM.GPU4.8"}, job.Fail, "couldn't communicate with the NVIDIA driver"}},
 }
 
 // plainSMI has an nvidia-smi that does not know -q.
@@ -131,17 +138,24 @@ chmod 755 /run/plain-smi; mount --bind /run/plain-smi $smi`
 
 // gpuFault has the host's nvidia-smi tell it.
 func gpuFault(check, line string, outcome job.Outcome, says string) fault {
-	const file = standin.GPUFilePath
-	return fault{check, "cp " + file + " /run/keep; echo '" + line + "' >> " + file, "mv /run/keep " + file, nil, outcome, says}
+	return fault{check, "echo '" + line + "' >> " + standin.GPUFilePath, "sed -i '$d' " + standin.GPUFilePath, nil, outcome, says}
 }
 
-func (c checked) faults(t *testing.T) {
-	for _, f := range faults {
-		mustExec(t, c.l, c.host, "sh", "-c", f.make)
-		check := c.check(f.flags...)[f.check]
-		mustExec(t, c.l, c.host, "sh", "-c", f.undo)
-		if check.Outcome != f.outcome || !strings.Contains(check.Message, f.says) || f.outcome != job.CannotTell && check.Advice == "" {
-			t.Errorf("%s: %+v", f.check, check)
+func (c checked) faults(t *testing.T, rounds [][]fault) {
+	for _, round := range rounds {
+		var makes, undoes, flags []string
+		for _, f := range round {
+			makes, undoes, flags = append(makes, f.make), append(undoes, f.undo), append(flags, f.flags...)
+		}
+		slices.Reverse(undoes)
+		mustExec(t, c.l, c.host, "sh", "-c", "set -e\n"+strings.Join(makes, "\n"))
+		checks := c.check(flags...)
+		mustExec(t, c.l, c.host, "sh", "-c", "set -e\n"+strings.Join(undoes, "\n"))
+		for _, f := range round {
+			check := checks[f.check]
+			if check.Outcome != f.outcome || !strings.Contains(check.Message, f.says) || f.outcome != job.CannotTell && check.Advice == "" {
+				t.Errorf("%s: %+v", f.check, check)
+			}
 		}
 	}
 }

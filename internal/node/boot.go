@@ -3,6 +3,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,34 +21,63 @@ const (
 	bootOutputBytes = 1500
 )
 
-// checkBoot tells what came of the set-up that cloud-init ran at this boot; ok is false on a node without one.
-func checkBoot(ctx context.Context, statusPath, logPath string) (c job.Check, ok bool) {
-	const name = "boot_steps"
+// boot is the set-up that cloud-init runs at this boot.
+type boot struct {
+	there  bool
+	steps  []job.BootStep
+	output string // of the step that failed: the end of what it printed
+	err    error
+}
+
+// readBoot reads what the steps left.
+func readBoot(ctx context.Context, statusPath, logPath string) boot {
 	text, err := os.ReadFile(statusPath) // #nosec G304 -- a constant, but in tests
 	if errors.Is(err, fs.ErrNotExist) {
-		return job.Check{}, false
+		return boot{}
 	}
 	if err != nil {
-		return check(name, job.CannotTell, fmt.Sprintf("the status of the set-up could not be read: %v", err), ""), true
+		return boot{there: true, err: fmt.Errorf("the status of the set-up could not be read: %w", err)}
 	}
-	steps, err := parseBoot(string(text))
-	if err != nil {
-		return check(name, job.CannotTell, fmt.Sprintf("%s: %v", statusPath, err), ""), true
+	b := boot{there: true}
+	if b.steps, err = parseBoot(string(text)); err != nil {
+		b.err = fmt.Errorf("%s: %w", statusPath, err)
+	}
+	for _, s := range b.steps {
+		if s.Exit != 0 {
+			b.output = bootOutput(ctx, logPath, s.Step)
+			break
+		}
+	}
+	return b
+}
+
+// checkBoot tells what came of the steps so far; unnamed on a node without such.
+func checkBoot(b boot, cloudInit string) job.Check {
+	const name = "boot_steps"
+	switch {
+	case !b.there:
+		return job.Check{}
+	case b.err != nil:
+		return check(name, job.CannotTell, b.err.Error(), "")
 	}
 	seconds := 0
 	var done []string
-	for _, s := range steps {
+	for _, s := range b.steps {
 		if s.Exit != 0 {
 			message := fmt.Sprintf("step %s failed with exit status %d after %d seconds: %s", s.Step, s.Exit, s.Seconds, s.Message)
-			return check(name, job.Fail, message+bootOutput(ctx, logPath, s.Step), ""), true
+			return check(name, job.Fail, message+b.output, "")
 		}
 		seconds += s.Seconds
 		done = append(done, fmt.Sprintf("%s %d s", s.Step, s.Seconds))
 	}
-	if len(steps) == 0 || steps[len(steps)-1].Step != job.BootReady {
-		return check(name, job.Fail, "the set-up did not finish; done: "+strings.Join(done, ", "), ""), true
+	so := strings.Join(done, ", ")
+	switch finished := len(b.steps) > 0 && b.steps[len(b.steps)-1].Step == job.BootReady; {
+	case finished:
+		return check(name, job.Pass, fmt.Sprintf("%d steps in %d seconds: %s", len(b.steps), seconds, so), "")
+	case cloudInit == cloudInitRunning:
+		return check(name, job.Warn, "the set-up still runs; done so far: "+cmp.Or(so, "nothing"), "wait for it: cloud-init status --wait")
 	}
-	return check(name, job.Pass, fmt.Sprintf("%d steps in %d seconds: %s", len(steps), seconds, strings.Join(done, ", ")), ""), true
+	return check(name, job.Fail, "the set-up did not finish; done: "+cmp.Or(so, "nothing"), "")
 }
 
 // parseBoot reads the status file.

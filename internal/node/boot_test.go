@@ -24,7 +24,7 @@ func TestSetup(t *testing.T) {
 		"failed, no log": {`{"step":"nvme","exit":5,"seconds":1,"message":"m"}`, "", job.Fail, "exit status 5 after 1 seconds: m"},
 		"log of another": {`{"step":"rdma","exit":5,"seconds":1,"message":"m"}`, log, job.Fail, "exit status 5 after 1 seconds: m"},
 		"ended early":    {grown, log, job.Fail, "did not finish; done: grow_root 2 s"},
-		"empty":          {"", log, job.Fail, "did not finish; done: "},
+		"empty":          {"", log, job.Fail, "did not finish; done: nothing"},
 		"no status":      {"hello\n", log, job.CannotTell, `"hello\n" is not the status of a step`},
 	}
 	for name, test := range tests {
@@ -33,14 +33,18 @@ func TestSetup(t *testing.T) {
 			dir := t.TempDir()
 			put(t, filepath.Join(dir, "status"), test.status, 0o644)
 			put(t, filepath.Join(dir, "log"), test.log, 0o600)
-			c, ok := checkBoot(t.Context(), filepath.Join(dir, "status"), filepath.Join(dir, "log"))
-			if !ok || c.Outcome != test.want || !strings.HasSuffix(c.Message, test.says) && test.want != job.CannotTell || !strings.Contains(c.Message, test.says) {
-				t.Errorf("%v %+v", ok, c)
+			c := checkBoot(readBoot(t.Context(), filepath.Join(dir, "status"), filepath.Join(dir, "log")), "done")
+			if c.Outcome != test.want || !strings.HasSuffix(c.Message, test.says) && test.want != job.CannotTell || !strings.Contains(c.Message, test.says) {
+				t.Errorf("%+v", c)
 			}
 		})
 	}
-	if _, ok := checkBoot(t.Context(), filepath.Join(t.TempDir(), "none"), ""); ok {
-		t.Error("a node without a set-up was checked for it")
+	if c := checkBoot(readBoot(t.Context(), filepath.Join(t.TempDir(), "none"), ""), "done"); c.Name != "" {
+		t.Errorf("a node without a set-up was checked for it: %+v", c)
+	}
+	running := boot{there: true, steps: []job.BootStep{{Step: "grow_root", Seconds: 2}}}
+	if c := checkBoot(running, cloudInitRunning); c.Outcome != job.Warn || c.Message != "the set-up still runs; done so far: grow_root 2 s" || !strings.Contains(c.Advice, "--wait") {
+		t.Errorf("%+v", c)
 	}
 }
 

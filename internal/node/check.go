@@ -36,13 +36,13 @@ func judge(r Request, f findings) []job.Check {
 		}
 	}
 	cloudInit := r.Checks.CloudInitWaitSeconds > 0 || r.Health
-	add(cloudInit, checkCloudInit(f.Facts, r.Checks.CloudInitWaitSeconds), f.boot)
+	add(cloudInit, checkCloudInit(f.Facts, r.Checks.CloudInitWaitSeconds), checkBoot(f.boot, f.CloudInit))
 	add(r.Health, checkClock(f))
 	add(r.Checks.Timezone != "", checkTimezone(r.Checks.Timezone, f.Facts, "/usr/share/zoneinfo"))
 	add(len(r.Checks.Mounts) > 0, checkMounts(r.Checks.Mounts, f.Facts))
 	add(r.Health, checkSpace(f))
 	add(r.Checks.FirewallOff, f.firewall)
-	add(r.Health, checkMemlock(f))
+	add(r.Health, checkMemlock(f), checkGovernor(f))
 	add(r.Shape != "" || r.GPUsPerNode > 0 || r.Health && (len(f.GPUs) > 0 || f.nvidia.onBus > 0), checkGPUs(r, f.shape, f.Facts))
 	if r.Health {
 		all = append(append(all, checkDriver(f)), checkGPUHealth(f)...)

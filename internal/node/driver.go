@@ -32,7 +32,7 @@ const (
 // moduleVersion is in a line such as
 //
 //	NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (...)
-var moduleVersion = regexp.MustCompile(`NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s`)
+var moduleVersion = regexp.MustCompile(`NVRM version:.*?\s(\d+\.\d+\S*)\s`)
 
 func readDriver(root fs.FS) driver {
 	var d driver

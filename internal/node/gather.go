@@ -20,7 +20,7 @@ type findings struct {
 	shape string // asked for, or what the instance metadata say
 
 	firewall job.Check // unnamed when nobody asked
-	boot     job.Check // unnamed on a node without such steps
+	boot     boot
 
 	clock    found[clock]
 	space    []space
@@ -36,6 +36,8 @@ type findings struct {
 
 	rdma           rdmaFindings
 	authentication []portAuthentication
+	congestion     []congestionControl
+	governors      []string
 }
 
 // found is a finding, or why there is none.
@@ -85,7 +87,7 @@ func gather(ctx context.Context, r Request) findings {
 		group.Go(func() { f.firewall = checkFirewall(ctx) })
 	}
 	if r.Checks.CloudInitWaitSeconds > 0 || r.Health {
-		group.Go(func() { f.boot, _ = checkBoot(ctx, job.BootStatusPath, job.BootLogPath) })
+		group.Go(func() { f.boot = readBoot(ctx, job.BootStatusPath, job.BootLogPath) })
 	}
 	if r.Health {
 		gatherHealth(ctx, r, &f, &group)
@@ -99,7 +101,9 @@ func gatherHealth(ctx context.Context, r Request, f *findings, group *sync.WaitG
 	root := os.DirFS("/")
 	group.Go(func() { f.clock = find(readClock(ctx, root)) })
 	group.Go(func() { f.space = readSpace(ctx, r.Checks.Mounts) })
-	group.Go(func() { f.memlock, f.nvidia, f.upTime = find(readMemlock()), readDriver(root), upTime(root) })
+	group.Go(func() {
+		f.memlock, f.nvidia, f.upTime, f.governors = find(readMemlock()), readDriver(root), upTime(root), readGovernors(root)
+	})
 	group.Go(func() { f.nvlinks = find(askNVLinks(ctx)) })
 	group.Go(func() { f.xids = find(askXIDs(ctx)) })
 	group.Go(func() {
@@ -118,6 +122,9 @@ func gatherHealth(ctx context.Context, r Request, f *findings, group *sync.WaitG
 			}
 		}
 		f.authentication = askAuthentication(ctx, served)
+		if regulates(f.shape) {
+			f.congestion = askCongestion(ctx, portsOf(f.shape, f.rdma))
+		}
 	})
 }
 

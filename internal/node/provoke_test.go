@@ -42,6 +42,7 @@ var provocations = []provocation{
 	{"free_space", func(r *recording) { r.space[0].freeInodes = 9 }, job.Warn, "9 of 1000 inodes", "df -i"},
 	{"memlock", func(r *recording) { r.memlock = 8 << 20 }, job.Fail, "only 8192 KiB", "limits.d"},
 	{"memlock", func(r *recording) { r.memlock = 64 << 30 }, job.Warn, "only 65536 MiB", "limits.d"},
+	{"cpu_governor", func(r *recording) { r.set("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave") }, job.Warn, "1 of 2 processors lower their clocks when idle (powersave)", "cpupower"},
 
 	{"gpu_count", func(r *recording) { r.request.GPUsPerNode, r.request.Shape = 16, "" }, job.Fail, "8 GPUs, the job needs 16", "reboot"},
 	{"gpu_count", func(r *recording) {
@@ -91,6 +92,10 @@ var provocations = []provocation{
 	}, job.Fail, "GPU 0: 1 of 18 NVLinks are inactive", "reboot"},
 	{"nvlink", func(r *recording) { r.nvlink = strings.Replace(r.nvlink, "\t Link 17: 26.562 GB/s\n", "", 1) }, job.Fail, "GPU 0: 17 NVLinks, the model has 18", "reboot"},
 	{"nvlink", func(r *recording) { r.nvlink = "" }, job.Fail, "shows no NVLink", "reboot"},
+	{"nvlink", func(r *recording) { // a model that nobody has counted
+		r.say(-1, "<product_name>NVIDIA H100 80GB HBM3<", "<product_name>NVIDIA X100<")
+		r.nvlink = strings.Replace(r.nvlink, "\t Link 17: 26.562 GB/s\nGPU 2", "GPU 2", 1)
+	}, job.Warn, "GPU 1: 17 NVLinks, GPU 0 has 18", "reboot"},
 	{"fabric_manager", func(r *recording) { r.say(gpu3, "<state>Completed<", "<state>In Progress<") }, job.Fail, "GPU 3: not registered with fabric manager: In Progress", "restart nvidia-fabricmanager"},
 	{"fabric_manager", func(r *recording) {
 		r.say(-1, "<state>Completed<", "<state>N/A<")
@@ -109,6 +114,11 @@ var provocations = []provocation{
 		r.remove("sys/class/infiniband")
 		r.remove("sys/bus/pci")
 	}, job.CannotTell, "this machine is not a BM.GPU.H100.8 itself", ""},
+	{"rdma_links", func(r *recording) { // the catalog is not sure of its ports
+		r.request.Shape = "BM.GPU.B300.HS.8"
+		r.set("sys/class/infiniband/mlx5_7/ports/1/state", "1: DOWN")
+	}, job.Warn, "mlx5_7 (rdma7): the port is DOWN", "reboot"},
+	{"rdma_rate", func(r *recording) { r.request.Shape = "BM.GPU.B300.HS.8" }, job.Warn, "200 Gb/s, expected 400", "replace_nodes"},
 	{"rdma_rate", func(r *recording) { r.set("sys/class/infiniband/mlx5_7/ports/1/rate", "100 Gb/sec (4X EDR)") }, job.Fail, "mlx5_7 (rdma7): 100 Gb/s, expected 200", "replace_nodes"},
 	{"rdma_flaps", func(r *recording) { r.set("sys/class/net/rdma7/carrier_down_count", "41") }, job.Warn, "mlx5_7 (rdma7): the link went down 41 times since boot, the steadiest one 2 times", "cable"},
 	{"rdma_pcie", func(r *recording) { r.set("sys/class/infiniband/mlx5_7/device/current_link_width", "8") }, job.Fail, "8 lanes, others 16", "reboot"},
@@ -138,6 +148,14 @@ var provocations = []provocation{
 		r.remove(gids + "_attrs/types/3")
 	}, job.Warn, "mlx5_7 (rdma7): GID 3 is not RoCE v2 over IPv4, but 5 is", "NCCL_IB_GID_INDEX=5"},
 	{"rdma_gid", func(r *recording) { r.remove("sys/class/infiniband/mlx5_7/ports/1/gid_attrs/types/3") }, job.Fail, "no GID is RoCE v2 over IPv4", "wait"},
+	{"rdma_congestion", func(r *recording) {
+		r.mlxreg = func(port string) (string, error) {
+			return "value          | 0x0000000" + map[bool]string{true: "1", false: "0"}[port == "mlx5_7"] + "\n", nil
+		}
+	}, job.Warn, "mlx5_7: congestion control by round-trip times is on", "wait for Oracle Cloud Agent"},
+	{"rdma_congestion", func(r *recording) {
+		r.mlxreg = func(string) (string, error) { return "", errors.New("mlxreg is not installed") }
+	}, job.CannotTell, "mlxreg is not installed", "firmware tools"},
 	{"rdma_agent", func(r *recording) { r.set("run/oci-hpc/oci-hpc-rdma-configure.json", `{"state": "RUNNING"}`) }, job.Fail, "oci-hpc-rdma-configure: the plugin's state is RUNNING", "wait"},
 	{"rdma_agent", func(r *recording) { r.remove("run/oci-hpc") }, job.Warn, "not enabled on the instance: Compute HPC RDMA Auto-Configuration", "enable the plugins"},
 	{"topology", func(r *recording) { r.meta = metadata{} }, job.CannotTell, "where the node is, is not known", ""},
@@ -149,7 +167,7 @@ func TestHealthyNode(t *testing.T) {
 	t.Parallel()
 	r := healthyNode(t)
 	checks := judge(r.request, r.findings())
-	if len(checks) < 28 {
+	if len(checks) < 30 {
 		t.Errorf("only %d checks: %+v", len(checks), checks)
 	}
 	for _, c := range checks {
@@ -211,6 +229,9 @@ func TestEveryCheckIsProvoked(t *testing.T) {
 		}
 		if len(outcomes) > 0 && (outcomes[job.Warn] && kind.Warns == "" || outcomes[job.Fail] && kind.Fails == "") {
 			t.Errorf("%s does what its description does not say: %v", kind.Name, outcomes)
+		}
+		if len(outcomes) > 0 && (!outcomes[job.Warn] && kind.Warns != "" || !outcomes[job.Fail] && kind.Fails != "") {
+			t.Errorf("%s is not seen to do all that its description says: %v", kind.Name, outcomes)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func checkRDMA(f findings) []job.Check {
 	if !ports[0].ethernet { // InfiniBand has neither addresses of its own nor 802.1X
 		return checks
 	}
-	return append(checks, checkAuthentication(f), checkAddresses(ports), checkMTU(ports), checkGIDs(ports, s))
+	return append(checks, checkAuthentication(f), checkAddresses(ports), checkMTU(ports), checkGIDs(ports, s), checkCongestion(f))
 }
 
 // portsOf gives the ports for data.

@@ -34,6 +34,7 @@ type recording struct {
 	clock   clock
 	space   []space
 	memlock uint64
+	mlxreg  func(port string) (string, error)
 }
 
 func recorded(t *testing.T, file string) string {
@@ -110,6 +111,12 @@ func healthyNode(t *testing.T) *recording {
 	r.log = "<6>[    0.471482] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\n"
 	r.meta.Instance.Shape = "BM.GPU.H100.8"
 	r.meta.Host.RackID, r.meta.Host.RDMA.HPCIsland, r.meta.Host.RDMA.NetworkBlock = "rack", "ocid1.hpcisland.oc1.nrt.aaaaaaaabcdefghi", "ocid1.networkblock.oc1.nrt.aaaaaaaabcdefghj"
+	for cpu, governor := range []string{"performance", "performance"} {
+		r.set(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu), governor)
+	}
+	r.mlxreg = func(string) (string, error) {
+		return "Field Name     | Data\n===========================\nlocal_port     | 0x00000001\ncmd_type       | 0x00000000\nvalue          | 0x00000000\n", nil
+	}
 	for _, n := range h100HCAs {
 		r.putHCA(n)
 	}
@@ -152,7 +159,7 @@ func (r *recording) findings() findings {
 	f.metadata = find(r.meta, r.metaErr)
 	f.Topology = r.meta.topology()
 	var root fs.FS = r.files
-	f.agent, f.nvidia = readAgent(root), readDriver(root)
+	f.agent, f.nvidia, f.governors = readAgent(root), readDriver(root), readGovernors(root)
 	f.rdma = readRDMA(root, func(name string) []netip.Prefix {
 		if r.address[name] == "" {
 			return nil
@@ -165,6 +172,8 @@ func (r *recording) findings() findings {
 	for _, h := range portsOf(f.shape, f.rdma) {
 		status, err := r.wpa(h.Interface)
 		f.authentication = append(f.authentication, portAuthentication{h.Name, authenticationState(status), err})
+		table, err := r.mlxreg(h.Name)
+		f.congestion = append(f.congestion, congestionControl{h.Name, byRoundTrip(table), err})
 	}
 	return f
 }
