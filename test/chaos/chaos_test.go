@@ -26,6 +26,7 @@ import (
 
 var (
 	moments = flag.Int("moments", 1, "random moments for each victim and each operation")
+	setUps  = flag.Int("set-ups", 1, "set-ups that are disturbed at a random moment")
 	seed    = flag.Uint64("seed", 0, "seed of the moments; 0 draws one")
 )
 
