@@ -48,7 +48,7 @@ func StartNodes(ctx context.Context, runner string) (*Nodes, error) {
 	}
 	n := &Nodes{Lab: l}
 	if err := n.startHead(ctx, runner); err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, errors.Join(err, l.Close()) //nolint:contextcheck // it is closed whatever became of the context
 	}
 	return n, nil
 }
@@ -96,7 +96,7 @@ func (n *Nodes) Grow(ctx context.Context, size int) error {
 		}
 		launched = append(launched, *answer.Id)
 	}
-	status, err := n.untilRunning(ctx, launched)
+	status, err := n.until(ctx, core.InstanceLifecycleStateRunning, launched...)
 	if err != nil {
 		return err
 	}
@@ -118,25 +118,35 @@ func (n *Nodes) Grow(ctx context.Context, size int) error {
 	return n.tell(ctx)
 }
 
-// untilRunning waits until the hosts of these instances run.
-func (n *Nodes) untilRunning(ctx context.Context, ids []string) (lab.Status, error) {
+// Act has OCI stop, start or reset a node, and waits until it is in the state that this ends with.
+func (n *Nodes) Act(ctx context.Context, id string, action core.InstanceActionActionEnum, end core.InstanceLifecycleStateEnum) error {
+	if _, err := n.compute.InstanceAction(ctx, core.InstanceActionRequest{InstanceId: &id, Action: action}); err != nil {
+		return fmt.Errorf("%s a node: %w", action, err)
+	}
+	_, err := n.until(ctx, end, id)
+	return err
+}
+
+// until waits until these instances are in a state, and have a host that runs, or none.
+func (n *Nodes) until(ctx context.Context, state core.InstanceLifecycleStateEnum, ids ...string) (lab.Status, error) {
+	runs := state == core.InstanceLifecycleStateRunning
 	for {
 		status, err := n.Status(ctx)
 		if err != nil {
 			return status, err
 		}
-		running := 0
+		are := 0
 		for _, s := range status.InstanceList {
-			if slices.Contains(ids, s.ID) && s.State == string(core.InstanceLifecycleStateRunning) && slices.Contains(status.Hosts, s.ID) {
-				running++
+			if slices.Contains(ids, s.ID) && s.State == string(state) && slices.Contains(status.Hosts, s.ID) == runs {
+				are++
 			}
 		}
-		if running == len(ids) {
+		if are == len(ids) {
 			return status, nil
 		}
 		select {
 		case <-ctx.Done():
-			return status, fmt.Errorf("%d of %d nodes run: %w", running, len(ids), ctx.Err())
+			return status, fmt.Errorf("%d of %d nodes are %s: %w", are, len(ids), state, ctx.Err())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -47,7 +47,7 @@ type NodeResult struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
 	Facts   *Facts `json:"facts,omitempty"` // nil when the node could not be asked
-	// Setup is nil when the job asked for none, or the node could not be reached.
+	// Setup is nil when the job asked for none, or did not come to it.
 	Setup  *NodeSetup `json:"setup,omitempty"`
 	Checks []Check    `json:"checks"`
 }

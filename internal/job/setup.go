@@ -187,7 +187,7 @@ func SetupSummary(nodes []NodeResult) string {
 	var all []StepResult
 	steps, reached := 0, 0
 	for _, n := range nodes {
-		if n.Setup != nil {
+		if n.Setup != nil && len(n.Setup.Steps) > 0 {
 			all = append(all, n.Setup.Steps...)
 			steps = max(steps, len(n.Setup.Steps))
 			reached++

@@ -117,24 +117,34 @@ func (p connect) thisRunner() (remote.Runners, error) {
 	}, nil
 }
 
-// reach connects to a node, as soon as it answers within the limit, and puts the runner there.
+// reach connects to a node, as soon as it answers within the limit, and puts the runner there. A node that is lost
+// meanwhile, because it reboots, is reached again.
 func (w *work) reach(ctx context.Context, n *nodeWork, limit time.Duration, from remote.Source) error {
 	dialing, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not reached within %s", limit))
 	defer cancel()
-	client, err := remote.DialRetry(dialing, remote.Target{
-		Name: n.Name, Address: n.Address, Port: w.Job.SSH.Port, User: w.Job.SSH.User,
-		Signers: []ssh.Signer{w.key}, HostKey: n.HostKey,
-	}, nil)
-	if err != nil {
-		return err
+	for losses := 0; ; {
+		client, err := remote.DialRetry(dialing, remote.Target{
+			Name: n.Name, Address: n.Address, Port: w.Job.SSH.Port, User: w.Job.SSH.User,
+			Signers: []ssh.Signer{w.key}, HostKey: n.HostKey,
+		}, nil)
+		if err != nil {
+			return err
+		}
+		n.close = client.Close
+		runner, err := remote.EnsureRunnerFrom(ctx, client, w.self, from)
+		if err == nil {
+			n.at = launch.Node{Host: client, Runner: runner}
+			return nil
+		}
+		if !isLost(err) {
+			return err
+		}
+		_ = client.Close() // it is lost
+		n.close = nil
+		if losses++; losses > lossLimit || dialing.Err() != nil {
+			return err
+		}
 	}
-	n.close = client.Close
-	runner, err := remote.EnsureRunnerFrom(ctx, client, w.self, from)
-	if err != nil {
-		return err
-	}
-	n.at = launch.Node{Host: client, Runner: runner}
-	return nil
 }
 
 // explain gives the reason why a node is not part of the job.

@@ -41,8 +41,9 @@ func (p setUp) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.SetLimit(cmp.Or(setup.MaxSessions, defaultSessions))
 	for _, n := range p.nodes {
-		if n.unreachable != nil {
+		if n.unreachable != nil { // it was told of when it could not be reached
 			done.Add(1)
+			n.found.Setup = &job.NodeSetup{Steps: []job.StepResult{}, Failure: n.unreachable}
 			continue
 		}
 		group.Go(func() error {
@@ -58,9 +59,6 @@ func (p setUp) Run(ctx context.Context) error {
 	}
 	_ = group.Wait() // every failure is with its node
 	if stop := p.setUpFailed(); stop != nil {
-		return stop
-	}
-	if stop := p.unreachable(); stop != nil {
 		return stop
 	}
 	results := make([]job.NodeResult, len(p.nodes))
@@ -86,7 +84,9 @@ func (p setUp) setUpFailed() *Stop {
 		// Worse is what could not be done at all; of the same kind the first one counts.
 		if first == nil || job.Worse(first.Outcome, outcome) != first.Outcome {
 			failure := *n.found.Setup.Failure
-			failure.Node, failure.Message = n.Name, n.Name+": "+failure.Message
+			if n.unreachable == nil { // else it names the node
+				failure.Node, failure.Message = n.Name, n.Name+": "+failure.Message
+			}
 			first = &Stop{outcome, failure}
 		}
 	}

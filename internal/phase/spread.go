@@ -100,6 +100,8 @@ type receiver struct {
 func (r *receiver) next(ctx context.Context, failed error) (*handover.Offer, error) {
 	s := r.spread
 	if failed == nil {
+		r.giveBack(true) // of a node that was lost, and asks anew
+		r.has = false
 		select {
 		case r.at = <-s.places:
 			r.has = true
@@ -143,21 +145,26 @@ func (r *receiver) from() string {
 
 // end gives the place back, where it is one that others can use. With err nil, the node has it.
 func (r *receiver) end(n *nodeWork, err error) {
-	s := r.spread
-	if r.uses {
-		<-s.origin
-		r.uses = false
-	}
-	if r.has && (err != nil || r.at != nil) { // the origin's place is used up by a success
-		s.places <- r.at
-	}
+	given := r.has && r.at != nil
+	r.giveBack(err != nil || given) // the origin's place is used up by a success
 	if err != nil {
 		return
 	}
-	if r.has && r.at != nil {
-		s.count(1, 0)
+	if given {
+		r.spread.count(1, 0)
 	}
-	s.holds(n)
+	r.spread.holds(n)
+}
+
+// giveBack lets others have what the receiver holds: its place, unless that is used up, and its use of the origin.
+func (r *receiver) giveBack(place bool) {
+	if r.uses {
+		<-r.spread.origin
+		r.uses = false
+	}
+	if r.has && place {
+		r.spread.places <- r.at
+	}
 }
 
 // fromHead is for a node that gets the runner alone.

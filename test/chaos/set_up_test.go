@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,16 +18,6 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
 
-const setUpDir = "/var/lib/chaos"
-
-// disturbances of a node during its set-up, each a script there, and what ends it.
-var disturbances = []struct{ name, begin, end string }{
-	{"connection cut", `pkill -KILL -u opc || :`, ``},
-	{"sshd stopped", `pkill -STOP -x sshd || :`, `pkill -CONT -x sshd || :`},
-	{"disk full", `cat /dev/zero >` + setUpDir + `/filler 2>/dev/null || :`, `rm -f ` + setUpDir + `/filler`},
-	{"set-up killed", `pkill -KILL -f 'ocihpc-runner.* apply' || :`, ``},
-}
-
 // TestSetUp disturbs one node at a random moment of a set-up: the result must be true, the next set-up must reach the
 // wanted state, and the one after that must change nothing.
 func TestSetUp(t *testing.T) {
@@ -34,6 +25,25 @@ func TestSetUp(t *testing.T) {
 		*seed = rand.Uint64()
 	}
 	t.Logf("the moments are drawn with -seed %d", *seed)
+	nodes := startNodes(t)
+	random := rand.New(rand.NewPCG(*seed, 5))
+	var order []int // each disturbance as often as the others
+	for n := range *setUps {
+		if len(order) == 0 {
+			order = random.Perm(len(disturbances))
+		}
+		s := setUp{nodes: nodes, disturbance: disturbances[order[0]], victim: nodes.Nodes[1+random.IntN(len(nodes.Nodes)-1)], dir: fmt.Sprintf("/root/chaos-%d", n)}
+		s.after, order = time.Duration(random.Int64N(int64(4*time.Second))), order[1:]
+		if random.IntN(2) == 0 { // else it lasts longer than the set-up
+			s.lasts = time.Duration(random.Int64N(int64(12 * time.Second)))
+		}
+		t.Run(fmt.Sprintf("%d/%s", n, s.name), s.survive)
+	}
+}
+
+// startNodes gives a head node and two others.
+func startNodes(t *testing.T) *acctest.Nodes {
+	t.Helper()
 	runner := filepath.Join(t.TempDir(), "ocihpc-runner")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", runner, "../../runner").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -46,86 +56,167 @@ func TestSetUp(t *testing.T) {
 	if err := nodes.Grow(t.Context(), 3); err != nil {
 		t.Fatal(err)
 	}
-	random := rand.New(rand.NewPCG(*seed, 5))
-	for n := range *setUps {
-		d, after := disturbances[random.IntN(len(disturbances))], time.Duration(random.Int64N(int64(3*time.Second)))
-		victim := nodes.Nodes[1+random.IntN(2)]
-		t.Run(fmt.Sprintf("%d/%s", n, d.name), func(t *testing.T) {
-			on := func(node job.Node, script string) (string, error) {
-				out, err := nodes.Exec(context.WithoutCancel(t.Context()), node.ID, "sh", "-c", script)
-				return string(out), err
-			}
-			for _, node := range nodes.Nodes { // a disk of its own, small enough to fill
-				if out, err := on(node, "umount "+setUpDir+" 2>/dev/null; mkdir -p "+setUpDir+" && mount -t tmpfs -o size=1m none "+setUpDir); err != nil {
-					t.Fatal(out, err)
+	return nodes
+}
+
+// setUp is one that is disturbed.
+type setUp struct {
+	disturbance
+	nodes        *acctest.Nodes
+	victim       job.Node
+	dir          string // of the jobs, on the head node
+	after, lasts time.Duration
+}
+
+func (s setUp) survive(t *testing.T) {
+	if err := s.prepare(t.Context(), s.nodes, s.victim); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(job.Setup{Steps: steps()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.nodes.Put(t.Context(), s.nodes.Head(), "/root/chaos.json", 0o600, text); err != nil {
+		t.Fatal(err)
+	}
+	struck := make(chan error, 1)
+	go func() { struck <- s.strike(context.WithoutCancel(t.Context()), s.nodes, s.victim, s.after, s.lasts) }()
+	begun := time.Now()
+	first, err := s.run(t.Context(), 1)
+	took := time.Since(begun)
+	if stroke := <-struck; stroke != nil {
+		t.Fatalf("%s: %v", s.name, stroke)
+	}
+	lasts := "ever"
+	if s.lasts != 0 {
+		lasts = s.lasts.Round(time.Millisecond).String()
+	}
+	t.Logf("%s on %s after %s for %s: %s in %s: %+v", s.name, s.victim.Name, s.after.Round(time.Millisecond), lasts,
+		cmp.Or(first.Outcome, "no result"), took.Round(time.Millisecond), first.Failure)
+	if err != nil && !s.headless {
+		t.Fatal(err)
+	}
+	if s.end != nil && s.lasts == 0 && s.small { // what is on a full disk can be read
+		s.mustBeTrue(t, first)
+	}
+	if s.end != nil && s.lasts == 0 {
+		if err := s.end(context.WithoutCancel(t.Context()), s.nodes, s.victim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.mustBeTrue(t, first)
+	if again, err := s.run(t.Context(), 2); err != nil || again.Outcome != job.Pass {
+		t.Errorf("the next set-up: %v %+v", err, again.Failure)
+	}
+	s.mustBeInPlace(t)
+}
+
+// steps take two seconds, in which they leave twenty files.
+func steps() []job.Step {
+	var all []job.Step
+	for i := range 10 {
+		made, written := fmt.Sprintf("%s/made-%d", setUpDir, i), fmt.Sprintf("%s/written-%d", setUpDir, i)
+		all = append(all,
+			job.Step{Name: fmt.Sprintf("made-%d", i), Command: &job.CommandStep{
+				Argv: []string{"sh", "-c", "sleep 0.2; echo wanted >" + made}, Unless: []string{"grep", "-qx", "wanted", made},
+			}},
+			job.Step{Name: fmt.Sprintf("written-%d", i), File: &job.FileStep{Path: written, Content: "wanted\n", Mode: "0644"}})
+	}
+	return all
+}
+
+func (s setUp) run(ctx context.Context, number int) (job.Result, error) {
+	return s.nodes.SetUp(ctx, "/root/chaos.json", fmt.Sprintf("%s-%d", s.dir, number), "--reconnect-timeout", "15s", "--connect-timeout", "15s")
+}
+
+// inPlace gives the names of the steps that a node truly has in place.
+func (s setUp) inPlace(t *testing.T, node job.Node) map[string]bool {
+	t.Helper()
+	out, err := s.nodes.Exec(t.Context(), node.ID, "sh", "-c", "cd "+setUpDir+" && { grep -lx wanted made-* written-* 2>/dev/null || :; }")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for _, name := range strings.Fields(string(out)) {
+		there[name] = true
+	}
+	return there
+}
+
+// mustBeTrue holds a result against what is on the nodes.
+func (s setUp) mustBeTrue(t *testing.T, result job.Result) {
+	t.Helper()
+	if len(result.Nodes) == 0 {
+		return // nobody said anything
+	}
+	want := job.Pass
+	for i, said := range result.Nodes {
+		if said.Setup == nil {
+			t.Errorf("of %s nothing is said", said.Name)
+			continue
+		}
+		if failure := said.Setup.Failure; failure != nil {
+			want = job.Worse(want, said.Setup.Outcome())
+			s.mustBeExplained(t, said)
+		}
+		there := s.inPlace(t, s.nodes.Nodes[i])
+		if all := len(steps()); said.Setup.Failure == nil && (len(there) != all || len(said.Setup.Steps) != all) {
+			t.Errorf("%s is said to be set up, and has %d steps in place of %d, of which %d were told of", said.Name, len(there), all, len(said.Setup.Steps))
+		}
+		for _, step := range said.Setup.Steps {
+			switch step.Outcome {
+			case job.StepChanged, job.StepUnchanged:
+				if !there[step.Name] {
+					t.Errorf("%s: %s is said to be %s, and is not in place", said.Name, step.Name, step.Outcome)
+				}
+			default:
+				if there[step.Name] {
+					t.Errorf("%s: %s is said to be %s (%s), and is in place", said.Name, step.Name, step.Outcome, step.Message)
 				}
 			}
-			var steps []job.Step
-			for i := range 10 {
-				file := fmt.Sprintf("%s/%d", setUpDir, i)
-				steps = append(steps,
-					job.Step{Name: fmt.Sprintf("wait-%d", i), Command: &job.CommandStep{Argv: []string{"sh", "-c", "sleep 0.2; echo done >" + file + ".done"}, Unless: []string{"grep", "-q", "done", file + ".done"}}},
-					job.Step{Name: fmt.Sprintf("file-%d", i), File: &job.FileStep{Path: file, Content: "wanted\n", Mode: "0644"}})
+		}
+	}
+	if result.Outcome != want || (result.Failure != nil) != (want != job.Pass) {
+		t.Errorf("the result is %s (%+v), that of its nodes %s", result.Outcome, result.Failure, want)
+	}
+}
+
+// mustBeExplained expects that a node failed because of the disturbance, with the step, its output, and what to do.
+func (s setUp) mustBeExplained(t *testing.T, said job.NodeResult) {
+	t.Helper()
+	failure := said.Setup.Failure
+	if said.Name != s.victim.Name {
+		t.Errorf("%s was not disturbed: %+v", said.Name, failure)
+	}
+	if failure.Message == "" || failure.Advice == "" {
+		t.Errorf("%s: the failure does not say what happened and what to do: %+v", said.Name, failure)
+	}
+	if failure.Kind != job.KindStepFailed {
+		return
+	}
+	for _, step := range said.Setup.Steps {
+		if step.Outcome == job.StepFailed {
+			if step.Message == "" || step.Advice == "" || strings.HasPrefix(step.Name, "made-") && step.Output == "" {
+				t.Errorf("%s: the failure of a step does not say what happened and what to do: %+v", said.Name, step)
 			}
-			text, err := json.Marshal(job.Setup{Steps: steps})
-			if err != nil {
-				t.Fatal(err)
+			return
+		}
+	}
+	t.Errorf("%s: no step failed: %+v", said.Name, failure)
+}
+
+// mustBeInPlace expects that a further set-up changes nothing.
+func (s setUp) mustBeInPlace(t *testing.T) {
+	t.Helper()
+	result, err := s.run(t.Context(), 3)
+	if err != nil || result.Outcome != job.Pass {
+		t.Errorf("the third set-up: %v %+v", err, result.Failure)
+	}
+	for _, node := range result.Nodes {
+		for _, step := range node.Setup.Steps {
+			if step.Outcome != job.StepUnchanged {
+				t.Errorf("%s: %s is %s by a third set-up", node.Name, step.Name, step.Outcome)
 			}
-			if err := nodes.Put(t.Context(), nodes.Head(), "/root/chaos.json", 0o600, text); err != nil {
-				t.Fatal(err)
-			}
-			run := func(dir string) job.Result {
-				result, err := nodes.SetUp(t.Context(), "/root/chaos.json", "/root/"+dir, "--reconnect-timeout", "5s", "--connect-timeout", "20s")
-				if err != nil && len(result.Nodes) == 0 {
-					t.Fatal(err)
-				}
-				return result
-			}
-			disturbed := make(chan struct{})
-			go func() {
-				defer close(disturbed)
-				time.Sleep(after) // The moment is the point of the test; whichever it is, the end must be the same.
-				_, _ = on(victim, d.begin)
-			}()
-			first := run(fmt.Sprintf("chaos-%d-1", n))
-			<-disturbed
-			for _, node := range first.Nodes { // what is said to be done is there
-				if node.Setup == nil { // it was never reached
-					if node.Name != victim.Name || first.Outcome != job.CouldNotRun {
-						t.Errorf("%s has no set-up, and the result is %s", node.Name, first.Outcome)
-					}
-					continue
-				}
-				if node.Setup.Failure != nil && first.Outcome == job.Pass {
-					t.Errorf("%s failed in a set-up that passed", node.Name)
-				}
-				for _, s := range node.Setup.Steps {
-					if i, ok := strings.CutPrefix(s.Name, "file-"); ok && (s.Outcome == job.StepChanged || s.Outcome == job.StepUnchanged) {
-						for _, m := range nodes.Nodes {
-							if out, _ := on(m, "cat "+setUpDir+"/"+i); m.Name == node.Name && out != "wanted\n" {
-								t.Errorf("%s: %s is said to be %s, and the file has %q", node.Name, s.Name, s.Outcome, out)
-							}
-						}
-					}
-				}
-				if failed := node.Setup.Failure != nil; failed && node.Name != victim.Name {
-					t.Errorf("%s was not disturbed: %+v", node.Name, node.Setup.Failure)
-				}
-			}
-			t.Logf("%s on %s after %s: %s %+v", d.name, victim.Name, after.Round(time.Millisecond), first.Outcome, first.Failure)
-			if _, err := on(victim, d.end); err != nil && d.end != "" {
-				t.Fatal(err)
-			}
-			if again := run(fmt.Sprintf("chaos-%d-2", n)); again.Outcome != job.Pass {
-				t.Errorf("the next set-up: %+v", again.Failure)
-			}
-			for _, node := range run(fmt.Sprintf("chaos-%d-3", n)).Nodes {
-				for _, s := range node.Setup.Steps {
-					if s.Outcome != job.StepUnchanged {
-						t.Errorf("%s: %s is %s by a third set-up", node.Name, s.Name, s.Outcome)
-					}
-				}
-			}
-		})
+		}
 	}
 }
