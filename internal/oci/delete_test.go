@@ -47,6 +47,10 @@ func TestDeletionIsFollowed(t *testing.T) {
 				t.Fatal(err)
 			}
 			expectNothing(t, region)
+			asked := region.Stats().Operations["TerminateClusterNetwork"] + region.Stats().Operations["TerminateInstancePool"]
+			if !single && asked != 1 {
+				t.Errorf("asked %d times for the termination", asked)
+			}
 		})
 	}
 }
