@@ -72,6 +72,7 @@ func TestChecks(t *testing.T) {
 		mustExec(t, l, *instance.Id, "cloud-init", "status", "--wait")
 	}
 	a, b := hosts[0], hosts[1]
+	t.Run("traps", func(t *testing.T) { a.traps(t) })
 	t.Run("healthy", func(t *testing.T) { a.healthy(t) })
 	t.Run("faults", func(t *testing.T) { a.faults(t, faults) })
 	t.Run("adapters", func(t *testing.T) { b.adapters(t) })
