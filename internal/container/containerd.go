@@ -74,8 +74,12 @@ imports = ["/etc/containerd/conf.d/*.toml"]
 `, root, registriesDir)
 }
 
-// registriesDir says how registries are reached, for containerd, ctr and nerdctl.
-const registriesDir = containerdDir + "/certs.d"
+// registriesDir says how registries are reached, for containerd, ctr and nerdctl; userRegistriesDir does so for a user's
+// containerd, which has another folder in the place of /etc/containerd.
+const (
+	registriesDir     = containerdDir + "/certs.d"
+	userRegistriesDir = "/etc/nerdctl/certs.d"
+)
 
 // insecureHosts tries HTTPS with any certificate, then plain HTTP.
 func insecureHosts(registry string) string {

@@ -22,11 +22,14 @@ func (p *plan) docker() {
 	p.add(p.fileStep(jsonFile{id: "docker-config", path: daemon, set: wanted, unlessSet: map[string]any{"live-restore": true}}, daemon),
 		p.file("docker-limits", "Let Docker's containers lock memory, as RDMA needs it", unitDir+"/docker.service.d/90-ocihpc.conf", "# Written by ocihpc-runner.\n[Service]\nLimitMEMLOCK=infinity\n"),
 		p.service("containerd.service", nil), // so that a removal stops it, too
-		p.service("docker.service", nil, daemon))
+		p.service("docker.service", nil, append(dockerPrograms, daemon)...))
 	if p.user != nil {
 		p.rootlessDocker()
 	}
 }
+
+// dockerPrograms are the daemon, as the distributions have it: an update of their packages need not restart it.
+var dockerPrograms = []string{"/usr/bin/dockerd", "/usr/sbin/dockerd"}
 
 // dockerSettings are those of every daemon.
 func (p *plan) dockerSettings() map[string]any {
@@ -73,7 +76,7 @@ func (p *plan) rootlessDocker() {
 	p.add(p.fileStep(jsonFile{id: "rootless-docker-config", path: daemon, set: wanted}, daemon),
 		p.fileStep(setup.Link{Ident: setup.Ident{ID: "rootless-docker-program"}, Path: program, Target: p.rootlessProgram()}, program),
 		p.file("rootless-docker-unit", "", unit, rootlessUnit("Docker of a user", "", "", program+" --config-file="+daemon)),
-		p.service("docker.service", p.user, unit, daemon))
+		p.service("docker.service", p.user, append(dockerPrograms, unit, daemon)...))
 }
 
 // rootlessProgram is where the packages have the program that starts rootless Docker.

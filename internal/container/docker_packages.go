@@ -28,6 +28,9 @@ func (d dockerPackages) Title() string { return strings.TrimSpace("Install Docke
 // Downloads says that it does.
 func (dockerPackages) Downloads() bool { return true }
 
+// rootlessPackage is what a package of Docker needs beside it to run as a user.
+var rootlessPackage = map[string]string{"docker-ce": "docker-ce-rootless-extras", "docker.io": "rootlesskit"}
+
 // Check asks the package manager for either.
 func (d dockerPackages) Check(ctx context.Context) (setup.State, error) {
 	for _, name := range []string{"docker-ce", "docker.io"} {
@@ -39,8 +42,8 @@ func (d dockerPackages) Check(ctx context.Context) (setup.State, error) {
 		if err := d.knowsCDI(have); done && err != nil {
 			return setup.State{}, err
 		}
-		if done && d.rootless && name == "docker-ce" && packageVersion(ctx, d.platform.Packages, "docker-ce-rootless-extras") == "" {
-			return setup.State{Detail: "docker-ce-rootless-extras is not installed"}, nil
+		if extra := rootlessPackage[name]; done && d.rootless && packageVersion(ctx, d.platform.Packages, extra) == "" {
+			return setup.State{Detail: extra + " is not installed"}, nil
 		}
 		return setup.State{Done: done, Detail: name + " " + have + " is installed"}, nil
 	}
@@ -50,14 +53,11 @@ func (d dockerPackages) Check(ctx context.Context) (setup.State, error) {
 // Apply installs Docker's packages, or else the distribution's.
 func (d dockerPackages) Apply(ctx context.Context, output io.Writer) error {
 	names := []string{"docker-ce", "docker-ce-cli", "containerd.io"}
-	if d.rootless {
-		names = append(names, "docker-ce-rootless-extras")
-	}
 	if packageVersion(ctx, d.platform.Packages, "docker.io") != "" || !d.offered(ctx, "docker-ce") {
 		names = []string{"docker.io"}
-		if d.rootless {
-			names = append(names, "rootlesskit")
-		}
+	}
+	if d.rootless {
+		names = append(names, rootlessPackage[names[0]])
 	}
 	if err := d.knowsCDI(d.candidate(ctx, names[0])); err != nil {
 		return err

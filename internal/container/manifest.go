@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/setup"
 )
 
 // ManifestName is the file in a mirror that says what the mirror holds.
@@ -101,11 +103,12 @@ func (m *Manifest) find(component, version string, p Platform) (Artifact, error)
 	case len(found) == 1:
 		return found[0], nil
 	case len(versions) == 0:
-		return Artifact{}, fmt.Errorf("it has no %s for linux/%s: %w", component, p.Arch, os.ErrNotExist)
+		return Artifact{}, setup.Advise(fmt.Errorf("it has no %s for linux/%s", component, p.Arch), "make it again with `ocihpc-runner mirror`, for this engine and architecture")
 	case len(found) == 0:
-		return Artifact{}, fmt.Errorf("it has no %s %s for linux/%s, but %s: %w", component, version, p.Arch, strings.Join(versions, ", "), os.ErrNotExist)
+		return Artifact{}, setup.Advise(fmt.Errorf("it has no %s %s for linux/%s, but %s", component, version, p.Arch, strings.Join(versions, ", ")),
+			"name one of these in versions, or add the other to the mirror: ocihpc-runner mirror DIR --version "+component+"="+version)
 	}
-	return Artifact{}, fmt.Errorf("it has %s %s for linux/%s: name one in versions", component, strings.Join(versions, ", "), p.Arch)
+	return Artifact{}, setup.Advise(fmt.Errorf("it has %s %s for linux/%s", component, strings.Join(versions, ", "), p.Arch), "name one of these in versions")
 }
 
 // has says whether the mirror holds the component for a platform.

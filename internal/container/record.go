@@ -38,14 +38,15 @@ const (
 	KindFile      Kind = "file"
 	KindPackage   Kind = "package"
 	KindService   Kind = "service"
-	KindLinger    Kind = "linger" // of a user
+	KindLinger    Kind = "linger"    // of a user
+	KindUserFile  Kind = "user_file" // in a user's home, which root may not be able to write to
 )
 
 // Placed is one thing that was put on the node.
 type Placed struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"`           // component, path, package, unit or user
-	User string `json:"user,omitempty"` // whose unit it is; empty is the system's
+	User string `json:"user,omitempty"` // whose unit or file it is; empty is the system's
 	// Version and SHA256 of a component's archive, and its Files by path with their own SHA-256.
 	Version string            `json:"version,omitempty"`
 	SHA256  string            `json:"sha256,omitempty"`

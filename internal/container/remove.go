@@ -124,6 +124,8 @@ func (r removeOne) Apply(ctx context.Context, output io.Writer) error {
 		}
 	case KindFile:
 		err = r.putBack()
+	case KindUserFile:
+		err = putBackUserFile(ctx, output, r.placed)
 	case KindPackage: // removePackages has them
 	case KindLinger:
 		err = run(ctx, output, "loginctl", "disable-linger", r.placed.Name)

@@ -234,14 +234,17 @@ func (p *plan) rootlessContainerd() {
 	unit := "/etc/systemd/user/containerd.service"
 	p.add(p.file("rootless-containerd-unit", "", unit, rootlessUnit("containerd of a user", data, p.want.DataRoot, binDir+"/containerd-rootless.sh")),
 		p.service("containerd.service", p.user, unit, binDir+"/containerd", binDir+"/rootlesskit"))
+	for _, registry := range p.want.InsecureRegistries {
+		p.add(p.file("rootless-registry-"+notPlain.ReplaceAllString(registry, "-"), "", userRegistriesDir+"/"+registry+"/hosts.toml", insecureHosts(registry)))
+	}
 	keys := map[string][]string{"cdi_spec_dirs": {"/etc/cdi", "/var/run/cdi"}} // else nerdctl looks in the home directory alone
 	if len(p.want.InsecureRegistries) > 0 {
-		keys["hosts_dir"] = []string{registriesDir, "/etc/docker/certs.d"} // for the same reason
+		keys["hosts_dir"] = []string{userRegistriesDir} // for the same reason
 	}
 	if p.want.DataRoot != "" {
 		keys["data_root"] = []string{p.want.DataRoot + "/" + p.user.name + "/nerdctl"}
 	}
-	p.add(userSettings{p.user, ".config/nerdctl/nerdctl.toml", keys})
+	p.add(p.userFile(userSettings{p.user, ".config/nerdctl/nerdctl.toml", keys}))
 	if !p.without(compBypass4netns) {
 		unit := "/etc/systemd/user/bypass4netnsd.service"
 		p.add(p.file("bypass4netns-unit", "", unit, bypassUnit), p.service("bypass4netnsd.service", p.user, unit, binDir+"/bypass4netnsd"))

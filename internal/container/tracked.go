@@ -61,7 +61,7 @@ func (p *plan) fileStep(step setup.Step, path string) setup.Step {
 		placed := Placed{Kind: KindFile, Name: path}
 		_, err := os.Stat(path)
 		if err == nil {
-			placed.Before = filepath.Join(backupDir, strings.ReplaceAll(strings.Trim(path, "/"), "/", "_"))
+			placed.Before = backupPath(path)
 			err = errors.Join(os.MkdirAll(backupDir, 0o700), copyFile(path, placed.Before))
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -69,6 +69,11 @@ func (p *plan) fileStep(step setup.Step, path string) setup.Step {
 		}
 		return p.record.put(placed)
 	}}
+}
+
+// backupPath is where what was at a path is kept.
+func backupPath(path string) string {
+	return filepath.Join(backupDir, strings.ReplaceAll(strings.Trim(path, "/"), "/", "_"))
 }
 
 // copyFile makes a copy with the same mode and owner.

@@ -4,9 +4,11 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -55,12 +57,52 @@ func (u userSettings) Apply(ctx context.Context, output io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = setup.Program{
-		Argv:  []string{"sh", "-c", `mkdir -p "${1%/*}" && cat >"$1.new" && mv "$1.new" "$1"`, "sh", u.path()},
-		User:  u.user.name,
-		Stdin: strings.NewReader(u.merge(text)),
+	return writeAs(ctx, output, u.user.name, u.path(), u.merge(text))
+}
+
+// writeAs writes a file as a user.
+func writeAs(ctx context.Context, output io.Writer, user, path, text string) error {
+	_, err := setup.Program{
+		Argv:  []string{"sh", "-c", `mkdir -p "${1%/*}" && cat >"$1.new" && mv "$1.new" "$1"`, "sh", path},
+		User:  user,
+		Stdin: strings.NewReader(text),
 	}.Run(ctx, output)
 	return err //nolint:wrapcheck // it names the program
+}
+
+// userFile notes the file of a user's settings, and keeps what was there before the set-up.
+func (p *plan) userFile(u userSettings) setup.Step {
+	return tracked{Step: u, note: func(ctx context.Context) error {
+		if p.record.find(KindUserFile, u.path(), u.user.name) != nil {
+			return nil
+		}
+		placed := Placed{Kind: KindUserFile, Name: u.path(), User: u.user.name}
+		before, err := u.read(ctx)
+		if err != nil {
+			return err
+		}
+		if before != "" {
+			placed.Before = backupPath(u.path())
+			err = errors.Join(os.MkdirAll(backupDir, 0o700), os.WriteFile(placed.Before, []byte(before), 0o600))
+		}
+		if err != nil {
+			return fmt.Errorf("keep what is at %s: %w", u.path(), err)
+		}
+		return p.record.put(placed)
+	}}
+}
+
+// putBackUserFile removes a user's file, or writes what was there before.
+func putBackUserFile(ctx context.Context, output io.Writer, placed Placed) error {
+	if placed.Before == "" {
+		_, err := setup.Program{Argv: []string{"rm", "-f", placed.Name}, User: placed.User}.Run(ctx, output)
+		return err //nolint:wrapcheck // it names the program
+	}
+	before, err := os.ReadFile(placed.Before)
+	if err != nil {
+		return fmt.Errorf("read what was there before: %w", err)
+	}
+	return writeAs(ctx, output, placed.User, placed.Name, string(before))
 }
 
 // merge puts the keys before all others: keys of the file itself come before its tables.

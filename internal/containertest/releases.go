@@ -4,6 +4,7 @@ package containertest
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
@@ -84,6 +85,12 @@ func Releases(t testing.TB) (dir string, files []Release) {
 		pack(t, filepath.Join(dir, file), ".", programs)
 		add("nerdctl", version, file, "")
 	}
+	writeManifest(t, dir, files)
+	return dir, files
+}
+
+func writeManifest(t testing.TB, dir string, files []Release) {
+	t.Helper()
 	manifest, err := json.MarshalIndent(map[string][]Release{"files": files}, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +98,44 @@ func Releases(t testing.TB) (dir string, files []Release) {
 	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), manifest, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return dir, files
+}
+
+// AddVersion adds to a mirror a component that was built here under another version of the same length, which its
+// programs tell, too: they are the same else.
+func AddVersion(t testing.TB, mirror, component, version string) {
+	t.Helper()
+	programs := programsOf(t, component)
+	own := strings.TrimPrefix(filepath.Base(programs), component+"-")
+	if len(own) != len(version) {
+		t.Fatalf("%s is not as long as %s", version, own)
+	}
+	renamed := t.TempDir()
+	entries, err := os.ReadDir(programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		content, err := os.ReadFile(filepath.Join(programs, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(renamed, entry.Name()), bytes.ReplaceAll(content, []byte(own), []byte(version)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var manifest struct {
+		Files []Release `json:"files"`
+	}
+	text, err := os.ReadFile(filepath.Join(mirror, "manifest.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &manifest)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := fmt.Sprintf("%s-%s.tar.gz", component, version)
+	pack(t, filepath.Join(mirror, file), built[component].dir, renamed)
+	writeManifest(t, mirror, append(manifest.Files, Release{component, version, "linux", runtime.GOARCH, "", file, digest(t, filepath.Join(mirror, file))}))
 }
 
 // programsOf is the directory with the programs of a component.

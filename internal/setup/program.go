@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -140,7 +141,15 @@ func missing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist)
 }
 
+// hint is how programs tell of their help, after the line that matters.
+var hint = regexp.MustCompile(`^(See|Run|Try) ['"\x60].*help`)
+
 func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	said := ""
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !hint.MatchString(line) {
+			said = line
+		}
+	}
+	return said
 }

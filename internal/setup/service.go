@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -130,7 +131,8 @@ func (s Service) changedSince(unit unitState) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if info.ModTime().After(started) {
+		// Not its modification: package managers keep that of their archives.
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && time.Unix(stat.Ctim.Unix()).After(started) {
 			return path, nil
 		}
 	}
@@ -161,9 +163,19 @@ func (s Service) Apply(ctx context.Context, output io.Writer) error {
 			return err
 		}
 	}
-	if _, err := s.systemctl("restart", "--", s.Unit).Run(ctx, output); err != nil {
+	_, err = s.systemctl("restart", "--", s.Unit).Run(ctx, output)
+	if err == nil {
+		if unit, err = s.show(ctx); err == nil && unit["ActiveState"] == "activating" { // it is started again
+			err = fmt.Errorf("%s ended soon after its start", s.Unit)
+		}
+	}
+	if err != nil {
 		_, _ = s.systemctl("status", "--no-pager", "--full", "--lines=20", "--", s.Unit).Run(ctx, output) // for its output
-		return Advise(err, "see the output, and on the node: journalctl -u "+s.Unit)
+		journal := "journalctl -u " + s.Unit
+		if s.User != "" {
+			journal = "journalctl _SYSTEMD_USER_UNIT=" + s.Unit
+		}
+		return Advise(err, "see the output, and on the node: "+journal)
 	}
 	return nil
 }
