@@ -3,8 +3,10 @@
 package provider_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,8 +38,20 @@ func TestAccContainerRuntime(t *testing.T) {
 	releases, _ := containertest.Releases(t)
 	mirror := fmt.Sprintf("mirror = %q", containertest.ServeDir(t, l, releases))
 	const versions = `versions = { nerdctl = "none" }`
+	const password = "sw0rdfish-of-the-registry"
+	auth := filepath.Join(t.TempDir(), "auth.json")
+	login := fmt.Sprintf(`{"auths": {"registry.example.com": {"auth": %q}}}`, base64.StdEncoding.EncodeToString([]byte("puller:"+password)))
+	if err := os.WriteFile(auth, []byte(login), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mirror += fmt.Sprintf("\n  registry_auth_path = %q", auth)
 	tf := acctest.NewTerraform(t, setUp(l, mirror, versions), l.Info.Environ()...)
+	secrets := acctest.WatchSecrets(t, password, acctest.KeyLine(t, l.Info.SSHPrivateKeyPath))
+	tf.Setenv("TF_LOG", "TRACE")
+	tf.Setenv("TF_LOG_PATH", filepath.Join(tf.Dir(), "trace.log"))
+	tf.Must("plan", "-out=plan", "-no-color", "-input=false")
 	tf.Apply()
+	tf.Setenv("TF_LOG", "")
 	tf.ExpectNoChanges()
 
 	t.Run("each node tells what it has", func(t *testing.T) {
@@ -102,6 +116,13 @@ func TestAccContainerRuntime(t *testing.T) {
 		}
 		tf.Apply()
 		tf.ExpectNoChanges()
+	})
+	t.Run("no secret is in state, plan, logs, processes or on nodes", func(t *testing.T) {
+		secrets.InProcesses()
+		secrets.InFiles(tf.Dir())
+		for _, host := range hosts(t, l) {
+			secrets.OnHost(l, host)
+		}
 	})
 	t.Run("removed", func(t *testing.T) {
 		tf.Must("destroy", "-auto-approve", "-no-color", "-input=false", "-target="+runtimeAddress)

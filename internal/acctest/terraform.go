@@ -118,6 +118,9 @@ func (tf *Terraform) Configure(hcl string) {
 	tf.write("main.tf", "terraform {\n  required_providers {\n"+required.String()+"  }\n}\n"+hcl)
 }
 
+// Dir is the working directory.
+func (tf *Terraform) Dir() string { return tf.dir }
+
 // Setenv changes the environment of the runs to come.
 func (tf *Terraform) Setenv(name, value string) { tf.env = append(tf.env, name+"="+value) }
 

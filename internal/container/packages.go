@@ -25,8 +25,9 @@ func packageVersion(ctx context.Context, kind, name string) string {
 	return version
 }
 
-// installedPackages gives the names of all packages that are installed, sorted.
-func installedPackages(ctx context.Context, kind string) ([]string, error) {
+// presentPackages gives the names of all packages whose files are there, sorted: also of those that wait for a trigger,
+// or that somebody who was killed has not configured.
+func presentPackages(ctx context.Context, kind string) ([]string, error) {
 	argv := []string{"rpm", "--query", "--all", "--queryformat=installed %{NAME}\n"}
 	if kind == "deb" {
 		argv = []string{"dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\n"}
@@ -37,7 +38,8 @@ func installedPackages(ctx context.Context, kind string) ([]string, error) {
 	}
 	var names []string
 	for line := range strings.Lines(text) {
-		if name, found := strings.CutPrefix(strings.TrimSpace(line), "installed "); found {
+		status, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name != "" && status != "not-installed" && status != "config-files" {
 			names = append(names, name)
 		}
 	}

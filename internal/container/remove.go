@@ -182,6 +182,9 @@ func (r removePackages) Check(context.Context) (setup.State, error) {
 // Apply removes them together; where another package needs one of them, one after the other, as long as there are any
 // that no other needs.
 func (r removePackages) Apply(ctx context.Context, output io.Writer) error {
+	if err := setup.WaitForPackages(ctx, output); err != nil {
+		return err //nolint:wrapcheck // it names who keeps it waiting
+	}
 	remove := []string{"rpm", "--erase"}
 	if r.kind == "deb" {
 		remove = []string{"dpkg", "--purge"}

@@ -78,10 +78,12 @@ func (t toolkitArchive) Apply(ctx context.Context, output io.Writer) error {
 	}
 	argv := []string{"dnf", "install", "--assumeyes"}
 	if t.packages == "deb" {
-		argv = []string{"apt-get", "install", "--yes", "--no-install-recommends", "--allow-downgrades", "--option=Dpkg::Options::=--force-confold"}
+		argv = []string{"apt-get", "--option=DPkg::Lock::Timeout=120", "install", "--yes", "--no-install-recommends", "--allow-downgrades", "--option=Dpkg::Options::=--force-confold"}
 	}
-	argv = append(argv, files...)
-	return run(ctx, output, argv...)
+	if err := setup.WaitForPackages(ctx, output); err != nil {
+		return err //nolint:wrapcheck // it names who keeps it waiting
+	}
+	return run(ctx, output, append(argv, files...)...)
 }
 
 // cdiUnit makes the CDI specification at boot; the path unit of the same name starts it when the driver or the

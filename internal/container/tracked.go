@@ -111,7 +111,7 @@ func (p *plan) packageStep(step setup.Step) setup.Step {
 			if p.record.PackagesBefore != nil {
 				return nil
 			}
-			before, err := installedPackages(ctx, p.platform.Packages)
+			before, err := presentPackages(ctx, p.platform.Packages)
 			if err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ func (p *plan) notePackages(ctx context.Context) error {
 	if before == nil {
 		return nil
 	}
-	now, err := installedPackages(ctx, p.platform.Packages)
+	now, err := presentPackages(ctx, p.platform.Packages)
 	if err != nil {
 		return err
 	}

@@ -166,6 +166,15 @@ func dnfInstall(ctx context.Context, names []string, output io.Writer) error {
 // lockLimit is how long another installation may take; one at the first boot of a node upgrades much.
 const lockLimit = 15 * time.Minute
 
+// WaitForPackages waits until nobody else installs or removes packages on the node, and tells who does.
+func WaitForPackages(ctx context.Context, output io.Writer) error {
+	m, err := findManager()
+	if err != nil {
+		return err
+	}
+	return waitForLocks(ctx, m.locks, output)
+}
+
 // waitForLocks waits until nobody installs anything, and tells who does.
 func waitForLocks(ctx context.Context, files []string, output io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, lockLimit)
@@ -178,6 +187,7 @@ func waitForLocks(ctx context.Context, files []string, output io.Writer) error {
 		}
 		if holder != told {
 			_, _ = fmt.Fprintf(output, "waiting: %s\n", holder)
+			tellWaiting(ctx, holder)
 			told = holder
 		}
 		select {

@@ -17,13 +17,25 @@ type Options struct {
 	DryRun bool
 	// Applying, where set, is called before a step is applied. Its error is the step's.
 	Applying func(context.Context, Step) error
+	// Waiting, where set, is called with what a step that is applied waits for.
+	Waiting func(what string)
 	// Done, where set, is called with what came of each step.
 	Done func(step job.StepResult)
+}
+
+type waitingKey struct{}
+
+// tellWaiting tells whoever runs the steps what this one waits for.
+func tellWaiting(ctx context.Context, what string) {
+	if tell, ok := ctx.Value(waitingKey{}).(func(string)); ok && tell != nil {
+		tell(what)
+	}
 }
 
 // Run sees to it that every step is in place: it checks, applies, and checks again. After a step that failed the
 // others are not run. The results are in the order of the steps, one each.
 func Run(ctx context.Context, steps []Step, o Options) []job.StepResult {
+	ctx = context.WithValue(ctx, waitingKey{}, o.Waiting)
 	results := make([]job.StepResult, 0, len(steps))
 	failed, changes := "", 0
 	for _, step := range steps {

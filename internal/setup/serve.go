@@ -199,6 +199,7 @@ func (s *server) options(total int) Options {
 			}
 			return nil
 		},
+		Waiting: func(what string) { s.tell(Message{Waiting: what}) },
 		Done: func(r job.StepResult) {
 			done++
 			s.tell(Message{Step: &r, Done: done, Total: total})

@@ -62,7 +62,7 @@ func TestContainerd(t *testing.T) {
 	}
 	full := n.base
 	full.Versions = map[string]string{}
-	secrets := n.watchArguments(t)
+	secrets := n.watchSecrets(t)
 	n.image = n.base.Images[0]
 	for _, who := range []string{"", user} {
 		full.RootlessUser = who
@@ -71,7 +71,7 @@ func TestContainerd(t *testing.T) {
 		n.seesGPUs(t, result)
 		n.unchanged(t, full)
 	}
-	secrets.nowhere(t)
+	n.nowhere(t, secrets)
 	const all = "/usr/local/bin/nerdctl run --rm --gpus all "
 	for node, id := range n.ids {
 		if seen := containertest.Run(t, n.lab, id, all+n.image+" nvidia-smi -L"); strings.Count(seen, gpuName) != 4 {

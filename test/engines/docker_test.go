@@ -23,7 +23,7 @@ func TestDocker(t *testing.T) {
 	if found := containertest.Run(t, n.lab, n.ids[1], "command -v dockerd || true"); found != "" {
 		t.Errorf("it was installed nevertheless: %s", found)
 	}
-	secrets := n.watchArguments(t)
+	secrets := n.watchSecrets(t)
 	n.setShape(t, "")
 	n.runs(t, "mv /usr/bin/nvidia-smi /usr/bin/nvidia-smi.away", "") // without a known shape the driver decides
 	passes(t, n.setUp(t, old))
@@ -50,7 +50,7 @@ func TestDocker(t *testing.T) {
 	passes(t, result)
 	n.seesGPUs(t, result)
 	n.unchanged(t, newer)
-	secrets.nowhere(t)
+	n.nowhere(t, secrets)
 	n.removed(t, newer, before)
 }
 

@@ -22,7 +22,7 @@ find /etc /home /opt /root /usr/lib/systemd /usr/local /var/lib /var/spool -xdev
 	-o -path /etc/ld.so.cache -o -path '/etc/group*' -o -path '/etc/gshadow*' -o -path '/home/*/.ocihpc' -o -path '/home/*/.cache' -o -path '/home/*/.local/share' \
 	-o -path /root/.cache -o -path /root/go -o -path '/var/lib/apt' -o -path /var/lib/dpkg -o -path /var/lib/systemd -o -path /var/lib/ucf -o -path /var/lib/lab \
 	-o -path '/var/lib/cni' -o -path /var/lib/nerdctl -o -path /var/lib/containerd -o -path /var/lib/docker -o -path /var/lib/containers -o -path /var/lib/private -o -name '*.log' \
-	-o -path '/home/*/ocihpc-runner' -o -path '/home/*/result.json' -o -path '/home/*/setup.json' \) -prune -o ! -type d -printf '%M %u:%g %p %l\n'
+	-o -path '/home/*/ocihpc-runner' -o -path '/home/*/result.json' -o -path '/home/*/setup.json' \) -prune -o ! -type d ! -name cni.lock -printf '%M %u:%g %p %l\n'
 find /etc -xdev -type f ! -path '/etc/sub[ug]id*' ! -path '/etc/g*' ! -path /etc/ld.so.cache ! -name cni.lock -exec md5sum {} +`
 
 // lists names what is on each node.
