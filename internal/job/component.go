@@ -5,7 +5,6 @@ package job
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,12 +14,12 @@ const NoComponent = "none"
 
 // Forms of versions: of a vendor's release, and of a package, which a distribution words as it likes.
 var (
-	releasePattern = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?$`)
-	packageVersion = regexp.MustCompile(`^[0-9][0-9A-Za-z.+~:_-]{0,63}$`)
+	releasePattern = form(`^[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?$`)
+	packageVersion = form(`^[0-9][0-9A-Za-z.+~:_-]{0,63}$`)
 )
 
 type componentKind struct {
-	form     *regexp.Regexp
+	form     pattern
 	example  string
 	oldest   string // that has what the set-up relies on; empty is any
 	why      string
@@ -35,7 +34,7 @@ var componentsOf = map[Engine]map[string]componentKind{
 		"cni_plugins":              {form: releasePattern, example: "1.9.1"},
 		"nerdctl":                  {form: releasePattern, example: "2.3.0", oldest: "2.1.0", why: "earlier ones do not know CDI", optional: true},
 		"rootlesskit":              {form: releasePattern, example: "2.3.6", oldest: "2.0.0", why: "nerdctl 2 needs it"},
-		"bypass4netns":             {form: regexp.MustCompile(`^none$`), example: "", optional: true}, // nerdctl brings it
+		"bypass4netns":             {form: form(`^none$`), example: "", optional: true}, // nerdctl brings it
 		"nvidia_container_toolkit": toolkitVersions,
 	},
 	Docker: {

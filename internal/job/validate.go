@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,14 +14,14 @@ import (
 // Foreign text that becomes part of file names, option values or command lines is held to these forms.
 // None of them can start with a dash or hold white space, quotes or a separator of Open MPI's host lists.
 var (
-	namePattern     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
-	addressPattern  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,253}[A-Za-z0-9])?$`)
-	userPattern     = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
-	wordPattern     = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
-	hostKeyPattern  = regexp.MustCompile(`^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*$`)
-	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	timezonePattern = regexp.MustCompile(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
-	pathPattern     = regexp.MustCompile(`^/[A-Za-z0-9._/+@%:=-]*$`)
+	namePattern     = form(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
+	addressPattern  = form(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,253}[A-Za-z0-9])?$`)
+	userPattern     = form(`^[a-z_][a-z0-9_-]{0,31}$`)
+	wordPattern     = form(`^[a-z][a-z0-9_]{0,31}$`)
+	hostKeyPattern  = form(`^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*$`)
+	variablePattern = form(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	timezonePattern = form(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
+	pathPattern     = form(`^/[A-Za-z0-9._/+@%:=-]*$`)
 )
 
 // Validate finds everything that is wrong with the job and joins it into one error; nil when it can be run.

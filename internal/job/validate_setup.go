@@ -7,19 +7,18 @@ import (
 	"maps"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
 
 var (
-	modePattern      = regexp.MustCompile(`^[0-7]{3,4}$`)
-	ownerPattern     = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}(:[a-z_][a-z0-9_-]{0,31})?$`)
-	packagePattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~:=-]{0,254}$`)
-	unitPattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9@:._\\-]{0,254}$`)
-	digestPattern    = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	registryPattern  = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]{0,252}|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?$`)
-	referencePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]{0,999}$`)
+	modePattern      = form(`^[0-7]{3,4}$`)
+	ownerPattern     = form(`^[a-z_][a-z0-9_-]{0,31}(:[a-z_][a-z0-9_-]{0,31})?$`)
+	packagePattern   = form(`^[A-Za-z0-9][A-Za-z0-9._+~:=-]{0,254}$`)
+	unitPattern      = form(`^[A-Za-z0-9][A-Za-z0-9@:._\\-]{0,254}$`)
+	digestPattern    = form(`^[0-9a-f]{64}$`)
+	registryPattern  = form(`^([A-Za-z0-9][A-Za-z0-9.-]{0,252}|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?$`)
+	referencePattern = form(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]{0,999}$`)
 )
 
 // Validate finds what is wrong with the set-up.
@@ -129,7 +128,7 @@ func (v *problems) command(field string, c CommandStep) {
 }
 
 // each looks at words of one form, of which there must be one.
-func (v *problems) each(field string, words []string, form *regexp.Regexp, what string) {
+func (v *problems) each(field string, words []string, form pattern, what string) {
 	if len(words) == 0 {
 		v.add("%s is empty", field)
 	}

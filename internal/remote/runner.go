@@ -29,11 +29,12 @@ var goarch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 // runnerScript is one conversation, so that a host that has the runner costs a single session. It tells its machine, and
 // hears the name and the SHA-256 of the runner. Where that is not there, it says so, and hears how to get it, as often as
 // it takes: from another host, which it need not trust, or by what follows on stdin. What was used is touched, so that
-// `ocihpc-runner clean` knows.
+// `ocihpc-runner clean` knows. openssl uses the processor's instructions for SHA-256 everywhere, coreutils on some systems.
 const runnerScript = `set -eu
 cd
 umask 077
-sum() { sum=$(sha256sum); echo "${sum%% *}"; }
+if command -v openssl >/dev/null; then sha256='openssl dgst -sha256 -r'; else sha256=sha256sum; fi
+sum() { sum=$($sha256); echo "${sum%% *}"; }
 fetch() {
 	timeout 5 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$2" || return
 	printf '%s\n' "$3" | timeout 60 bash -c 'exec 3<>"/dev/tcp/$0/$1"; read -r token; printf "%s\n" "$token" >&3; exec cat <&3' "$1" "$2"
