@@ -272,6 +272,27 @@ func FuzzParseSMI(f *testing.F) {
 	})
 }
 
+func FuzzTracking(f *testing.F) {
+	f.Add("A9FEA9FE,169.254.169.254,3,1767225600.123,-0.000012345,0.000001,0.00002,1.5,0.0,0.1,0.0003,0.0002,64.5,Normal\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if source, off, ok := parseTracking(text); off < 0 || !ok && source != "" {
+			t.Errorf("%q is off by %s", source, off)
+		}
+	})
+}
+
+func FuzzFirewall(f *testing.F) {
+	f.Add("table ip filter {\n chain INPUT {\n type filter hook input priority 0; policy drop;\n }\n}\n")
+	f.Add("-P INPUT ACCEPT\n-A INPUT -j REJECT --reject-with icmp-host-prohibited\n")
+	f.Fuzz(func(t *testing.T, rules string) {
+		for _, found := range []string{filteringChain(rules), filteringRule(rules)} {
+			if !strings.Contains(rules, found) || strings.Contains(found, "\n") {
+				t.Errorf("%q is not of the rules", found)
+			}
+		}
+	})
+}
+
 func FuzzParseXIDs(f *testing.F) {
 	f.Add("[ 1.0] NVRM: Xid (PCI:0000:0f:00): 79, pid=1\nNVRM: Xid (PCI:0000:0f:00): 154, to 0x0 (None)\n")
 	f.Fuzz(func(t *testing.T, text string) {

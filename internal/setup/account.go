@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"os/user"
@@ -99,6 +100,9 @@ var subIDFiles = []struct{ path, option string }{{"/etc/subuid", "--add-subuids"
 // firstSubID is where useradd begins (SUB_UID_MIN of login.defs(5)).
 const firstSubID = 100000
 
+// lastSubID is the last that the kernel has.
+const lastSubID = math.MaxUint32 - 1
+
 // Title says the step.
 func (s SubIDs) Title() string {
 	return s.title(fmt.Sprintf("Give %s %d subordinate ids", s.User, s.count()))
@@ -148,6 +152,9 @@ func (s SubIDs) Apply(ctx context.Context, output io.Writer) error {
 			options = append(options, file.option)
 		}
 	}
+	if start+s.count()-1 > lastSubID {
+		return Advise(fmt.Errorf("no %d ids are left after those in %s", s.count(), subIDFiles[0].path), "take away ranges there that nobody uses, or give "+s.User+" one by hand")
+	}
 	argv := []string{"usermod"}
 	for _, option := range options {
 		argv = append(argv, option, fmt.Sprintf("%d-%d", start, start+s.count()-1))
@@ -167,17 +174,22 @@ func readSubIDs(path string) ([]subIDs, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	return parseSubIDs(string(text)), nil
+}
+
+// parseSubIDs reads lines of OWNER:START:COUNT; others are no ranges.
+func parseSubIDs(text string) []subIDs {
 	var all []subIDs
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSpace(line), ":")
 		if len(fields) != 3 {
 			continue
 		}
-		start, startErr := strconv.Atoi(fields[1])
-		count, countErr := strconv.Atoi(fields[2])
+		start, startErr := strconv.ParseUint(fields[1], 10, 32)
+		count, countErr := strconv.ParseUint(fields[2], 10, 32)
 		if startErr == nil && countErr == nil {
-			all = append(all, subIDs{fields[0], start, count})
+			all = append(all, subIDs{fields[0], int(start), int(count)}) // #nosec G115 -- of 32 bits
 		}
 	}
-	return all, nil
+	return all
 }
