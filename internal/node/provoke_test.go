@@ -57,6 +57,12 @@ var provocations = []provocation{
 	{"gpu_ecc", func(r *recording) {
 		r.say(gpu3, "<sram_threshold_exceeded>No<", "<sram_threshold_exceeded>Yes<")
 	}, job.Fail, "threshold", "replace_nodes"},
+	{"gpu_ecc", func(r *recording) { // the second of two counters
+		r.say(gpu3, "<sram_threshold_exceeded>", "<sram_uncorrectable_x>2</sram_uncorrectable_x><sram_threshold_exceeded>")
+	}, job.Warn, "GPU 3: 2 uncorrectable memory errors before the last reset", "watch"},
+	{"gpu_ecc", func(r *recording) {
+		r.say(gpu3, "<aggregate>\n\t\t\t\t<sram_correctable>0<", "<aggregate>\n\t\t\t\t<sram_correctable>1001<")
+	}, job.Warn, "GPU 3: 1001 corrected SRAM errors", "watch"},
 	{"gpu_ecc", func(r *recording) { r.say(-1, "<current_ecc>Enabled<", "<current_ecc>Disabled<") }, job.Warn, "GPU 0, GPU 1, GPU 2, GPU 3, GPU 4, GPU 5, GPU 6, GPU 7: ECC is disabled", "-e 1"},
 	{"gpu_row_remap", func(r *recording) { r.say(gpu3, "<remapped_row_pending>No<", "<remapped_row_pending>Yes<") }, job.Fail, "GPU 3: a memory row waits", "--gpu-reset"},
 	{"gpu_row_remap", func(r *recording) { r.say(gpu3, "<remapped_row_failure>No<", "<remapped_row_failure>Yes<") }, job.Fail, "could not be replaced", "replace_nodes"},
@@ -97,6 +103,7 @@ var provocations = []provocation{
 		r.nvlink = strings.Replace(r.nvlink, "\t Link 17: 26.562 GB/s\nGPU 2", "GPU 2", 1)
 	}, job.Warn, "GPU 1: 17 NVLinks, GPU 0 has 18", "reboot"},
 	{"fabric_manager", func(r *recording) { r.say(gpu3, "<state>Completed<", "<state>In Progress<") }, job.Fail, "GPU 3: not registered with fabric manager: In Progress", "restart nvidia-fabricmanager"},
+	{"fabric_manager", func(r *recording) { r.say(gpu3, "<status>Success<", "<status>Unknown Error<") }, job.Fail, "GPU 3: registration with fabric manager failed: Unknown Error", "restart nvidia-fabricmanager"},
 	{"fabric_manager", func(r *recording) {
 		r.say(-1, "<state>Completed<", "<state>N/A<")
 		r.set("proc/driver/nvidia-nvswitch/devices/0000:06:00.0", "")
@@ -204,6 +211,49 @@ func TestProvocations(t *testing.T) {
 				t.Error("it was skipped, and yet made")
 			}
 		})
+	}
+}
+
+// What a node does not have, or does not tell, is not judged; what is good has its reason.
+func TestUnjudged(t *testing.T) {
+	t.Parallel()
+	silent := findings{gpus: gpuFindings{list: make([]job.GPU, 2), details: make([]smiGPU, 2)}}
+	silent.nvlinks.err = errors.New("exit status 3")
+	adapters := healthyNode(t).findings()
+	without := adapters
+	without.shape = "BM.GPU.A10.4"
+	infiniband := adapters
+	infiniband.rdma.hcas = slices.Clone(adapters.rdma.hcas)
+	for i := range infiniband.rdma.hcas {
+		infiniband.rdma.hcas[i].ethernet = false
+	}
+	nothing := findings{shape: "BM.GPU.A10.4", gpus: gpuFindings{list: make([]job.GPU, 2)}}
+	for _, c := range []struct {
+		name   string
+		checks []job.Check
+		says   string
+	}{
+		{"GPUs that tell nothing", checkGPUHealth(silent), ""},
+		{"NVLinks that cannot be asked", []job.Check{checkNVLink(silent)}, "nvlink cannot_tell the NVLinks could not be read: exit status 3"},
+		{"no NVLink", []job.Check{checkNVLink(nothing)}, ""},
+		{"adapters on a shape without RDMA", checkRDMA(without), ""},
+		{"no adapters on a shape without RDMA", checkRDMA(nothing), ""},
+		{"InfiniBand", checkRDMA(infiniband), "rdma_links pass 16 RDMA ports are up; rdma_rate pass 200 Gb/s on every RDMA port; rdma_flaps pass no link goes down oftener than the others; rdma_pcie pass 16 lanes at 32 GT/s for every RDMA adapter"},
+		{"replaced rows", []job.Check{gpuJudgements[1].all([]smiGPU{{RowsUncorrectable: "3"}})}, "gpu_row_remap pass GPU 0: 3 memory rows were replaced, as GPUs can"},
+		{"peer memory by a module", []job.Check{checkPeerMemory(findings{rdma: adapters.rdma, nvidia: driver{version: "1", modules: []string{"nv_peer_mem"}}})}, "peer_memory pass nvidia_peermem is loaded"},
+		{"peer memory by the driver", []job.Check{checkPeerMemory(findings{rdma: adapters.rdma, nvidia: driver{version: "1", open: true}})}, "peer_memory pass the open driver offers DMA-BUF"},
+		{"a driver that was updated", []job.Check{checkDriver(findings{nvidia: driver{onBus: 8, version: "570.1"}, gpus: gpuFindings{err: errors.New("nvidia-smi: Failed to initialize NVML: Driver/library version mismatch")}})},
+			"gpu_driver fail the loaded driver 570.1 is not the installed one: it was updated without a reboot"},
+	} {
+		var said []string
+		for _, made := range c.checks {
+			if made.Name != "" {
+				said = append(said, fmt.Sprintf("%s %s %s", made.Name, made.Outcome, made.Message))
+			}
+		}
+		if got := strings.Join(said, "; "); got != c.says {
+			t.Errorf("%s: %s", c.name, got)
+		}
 	}
 }
 
