@@ -87,6 +87,61 @@ func TestLiveWithoutColor(t *testing.T) {
 	}
 }
 
+// setUpStory is a set-up of nodes, with a step of each end.
+func setUpStory(nodes int) []job.Event {
+	step := func(done int, title string, outcome job.StepOutcome) job.Event {
+		return job.Event{Type: job.EventStep, Node: "gpu-1", Step: &job.StepResult{Title: title, Outcome: outcome}, Done: done, Total: 4}
+	}
+	return []job.Event{
+		{Type: job.EventStarted, Message: "0123456789abcdef", Total: nodes},
+		{Type: job.EventPhaseStarted, Message: "Set up the nodes", Total: nodes},
+		{Type: job.EventNode, Node: "gpu-1", Outcome: job.Warn, Message: "waiting: another set-up works on gpu-1 since 4 min"},
+		step(1, "Look whether systemd runs", job.StepUnchanged),
+		step(2, "Install runc 1.3.6", job.StepChanged),
+		step(3, "Pull busybox\x1b[2J", job.StepFailed),
+		step(4, "Prove it", job.StepNotRun),
+		{Type: job.EventStep, Node: "gpu-1"}, // of a later version
+		{Type: job.EventNode, Node: "gpu-1", Outcome: job.Fail, Message: "Pull busybox: no route to host", Done: 1, Total: nodes},
+		{Type: job.EventPhaseFinished, Outcome: job.Fail, Message: "gpu-1: Pull busybox: no route to host"},
+	}
+}
+
+func TestSetUp(t *testing.T) {
+	t.Parallel()
+	const again = "\r\x1b[K"
+	const waiting, failed = "warn   gpu-1: waiting: another set-up works on gpu-1 since 4 min\n", "gpu-1: Pull busybox: no route to host\n"
+	for name, c := range map[string]struct {
+		nodes int
+		live  bool
+		want  string
+	}{
+		"plain, one node": {1, false, "Job 0123456789abcdef on 1 node\nSet up the nodes\n" + waiting +
+			"  2/4  Install runc 1.3.6: changed\n  3/4  Pull busybox [2J: failed\nfail   1/1  " + failed + "fail " + failed},
+		"plain, nodes": {2, false, "Job 0123456789abcdef on 2 nodes\nSet up the nodes\n" + waiting + "fail   1/2  " + failed + "fail " + failed},
+		"live, one node": {1, true, "Job 0123456789abcdef on 1 node\n" + again + "Set up the nodes …" + again + waiting +
+			again + "Set up the nodes  gpu-1  1/4  Look whether systemd runs: unchanged" +
+			again + "  2/4  Install runc 1.3.6: changed\n  3/4  Pull busybox [2J: failed\n" +
+			again + "Set up the nodes  gpu-1  4/4  Prove it: not run" + again + "fail   1/1  " + failed + "fail Set up the nodes: " + failed},
+		"live, nodes": {2, true, "Job 0123456789abcdef on 2 nodes\n" + again + "Set up the nodes …" + again + waiting +
+			again + "Set up the nodes  gpu-1  1/4  Look whether systemd runs: unchanged" +
+			again + "Set up the nodes  gpu-1  2/4  Install runc 1.3.6: changed" +
+			again + "Set up the nodes  gpu-1  3/4  Pull busybox [2J: failed" +
+			again + "Set up the nodes  gpu-1  4/4  Prove it: not run" + again + "fail   1/2  " + failed + "fail Set up the nodes: " + failed},
+	} {
+		var out strings.Builder
+		p := Plain(&out)
+		if c.live {
+			p = Live(&out, func() int { return 120 }, false)
+		}
+		for _, e := range setUpStory(c.nodes) {
+			p.Handle(e)
+		}
+		if got := out.String(); got != c.want {
+			t.Errorf("%s: got:\n%q\nwant:\n%q", name, got, c.want)
+		}
+	}
+}
+
 func FuzzClip(f *testing.F) {
 	f.Add("übergröße", 4)
 	f.Add("", 0)
