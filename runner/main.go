@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 
-// Command ocihpc-runner checks the nodes of a GPU cluster and measures them with nccl-tests, from the
+// Command ocihpc-runner sets up the nodes of a GPU cluster, checks them and measures them with nccl-tests, from the
 // cluster's head node. The Terraform provider ocihpc uses it, and so can any shell, CI job or scheduler.
 package main
 
@@ -25,15 +25,16 @@ func main() {
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ocihpc-runner",
-		Short: "Check and measure the nodes of a GPU cluster",
-		Long: `ocihpc-runner works on jobs: it reaches every node of a cluster from the head node, checks them, runs
-nccl-tests on each node alone and then over all of them, and judges what they print.
+		Short: "Set up, check and measure the nodes of a GPU cluster",
+		Long: `ocihpc-runner works on jobs: it reaches every node of a cluster from the head node, sets them up, checks them,
+runs nccl-tests on each node alone and then over all of them, and judges what they print.
 
 It needs nothing on the nodes but sshd and, for measuring, nccl-tests and Open MPI 4.`,
-		Example: `  ocihpc-runner check --shape BM.GPU4.8 --timezone Asia/Tokyo    # look at this node
-  ocihpc-runner run job.json                                    # work on a job, in the foreground
-  ocihpc-runner start ~/.ocihpc/jobs/demo                       # the same, detached
-  ocihpc-runner attach ~/.ocihpc/jobs/demo                      # follow it`,
+		Example: `  ocihpc-runner check --shape BM.GPU4.8 --timezone Asia/Tokyo     # look at this node
+  ocihpc-runner setup --engine containerd --dry-run              # what would have to be changed for containers
+  ocihpc-runner run job.json                                     # work on a job, in the foreground
+  ocihpc-runner start ~/.ocihpc/jobs/demo                        # the same, detached
+  ocihpc-runner attach ~/.ocihpc/jobs/demo                       # follow it`,
 		Args:          arguments(cobra.NoArgs), // with RunE, or an unknown command would be no wrong usage
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       version,
