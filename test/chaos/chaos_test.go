@@ -30,7 +30,12 @@ var (
 	seed    = flag.Uint64("seed", 0, "seed of the moments; 0 draws one")
 )
 
-func TestMain(m *testing.M) { acctest.Main(m) }
+func TestMain(m *testing.M) {
+	if file := os.Getenv(callerVariable); file != "" {
+		os.Exit(becomeCaller(file))
+	}
+	acctest.Main(m)
+}
 
 const address = "ocihpc_gpu_cluster.this"
 

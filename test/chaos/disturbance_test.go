@@ -23,6 +23,7 @@ type disturbance struct {
 	begin, end act
 	small      bool // the node has small disks of their own for what is set up, and for the runner
 	headless   bool // nobody is left to tell a result
+	outside    bool // it is who called the set-up from outside that is killed, and calls again
 }
 
 // Where the steps put their files, and where the runner is put.
@@ -62,6 +63,7 @@ tc qdisc del dev $dev root`),
 	{name: "runner killed", headless: true, begin: func(ctx context.Context, nodes *acctest.Nodes, _ job.Node) error {
 		return script(`pkill -KILL -f '[o]cihpc-runner setup' || :`)(ctx, nodes, nodes.Nodes[0])
 	}},
+	{name: "Terraform killed", outside: true},
 }
 
 // script is run on the victim.

@@ -25,15 +25,17 @@ func TestSetUp(t *testing.T) {
 		*seed = rand.Uint64()
 	}
 	t.Logf("the moments are drawn with -seed %d", *seed)
-	nodes := startNodes(t)
+	runner := filepath.Join(t.TempDir(), "ocihpc-runner")
+	nodes := startNodes(t, runner)
 	random := rand.New(rand.NewPCG(*seed, 5))
+	takes := undisturbedSetUp(t, nodes)
 	var order []int // each disturbance as often as the others
 	for n := range *setUps {
 		if len(order) == 0 {
 			order = random.Perm(len(disturbances))
 		}
-		s := setUp{nodes: nodes, disturbance: disturbances[order[0]], victim: nodes.Nodes[1+random.IntN(len(nodes.Nodes)-1)], dir: fmt.Sprintf("/root/chaos-%d", n)}
-		s.after, order = time.Duration(random.Int64N(int64(4*time.Second))), order[1:]
+		s := setUp{nodes: nodes, runner: runner, disturbance: disturbances[order[0]], victim: nodes.Nodes[1+random.IntN(len(nodes.Nodes)-1)], dir: fmt.Sprintf("/root/chaos-%d", n)}
+		s.after, order = time.Duration(random.Int64N(int64(takes))), order[1:]
 		if random.IntN(2) == 0 { // else it lasts longer than the set-up
 			s.lasts = time.Duration(random.Int64N(int64(12 * time.Second)))
 		}
@@ -41,10 +43,9 @@ func TestSetUp(t *testing.T) {
 	}
 }
 
-// startNodes gives a head node and two others.
-func startNodes(t *testing.T) *acctest.Nodes {
+// startNodes builds the runner, and gives a head node and two others.
+func startNodes(t *testing.T, runner string) *acctest.Nodes {
 	t.Helper()
-	runner := filepath.Join(t.TempDir(), "ocihpc-runner")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", runner, "../../runner").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -59,34 +60,48 @@ func startNodes(t *testing.T) *acctest.Nodes {
 	return nodes
 }
 
+// stepsPath is where the steps are on the head node.
+const stepsPath = "/root/chaos.json"
+
 // setUp is one that is disturbed.
 type setUp struct {
 	disturbance
 	nodes        *acctest.Nodes
+	runner       string // binary
 	victim       job.Node
 	dir          string // of the jobs, on the head node
 	after, lasts time.Duration
 }
 
-func (s setUp) survive(t *testing.T) {
-	if err := s.prepare(t.Context(), s.nodes, s.victim); err != nil {
+// undisturbedSetUp gives the time that a set-up takes when nothing happens, and leaves its steps on the head node.
+func undisturbedSetUp(t *testing.T, nodes *acctest.Nodes) time.Duration {
+	t.Helper()
+	s := setUp{nodes: nodes, dir: "/root/undisturbed"}
+	if err := s.prepare(t.Context(), nodes, s.victim); err != nil {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(job.Setup{Steps: steps()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.nodes.Put(t.Context(), s.nodes.Head(), "/root/chaos.json", 0o600, text); err != nil {
+	if err := nodes.Put(t.Context(), nodes.Head(), stepsPath, 0o600, text); err != nil {
 		t.Fatal(err)
 	}
-	struck := make(chan error, 1)
-	go func() { struck <- s.strike(context.WithoutCancel(t.Context()), s.nodes, s.victim, s.after, s.lasts) }()
 	begun := time.Now()
-	first, err := s.run(t.Context(), 1)
-	took := time.Since(begun)
-	if stroke := <-struck; stroke != nil {
-		t.Fatalf("%s: %v", s.name, stroke)
+	result, err := s.run(t.Context(), 1)
+	if err != nil || result.Outcome != job.Pass {
+		t.Fatalf("the undisturbed set-up: %v %+v", err, result.Failure)
 	}
+	return time.Since(begun)
+}
+
+func (s setUp) survive(t *testing.T) {
+	if err := s.prepare(t.Context(), s.nodes, s.victim); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	first, err := s.disturbed(t)
+	took := time.Since(begun)
 	lasts := "ever"
 	if s.lasts != 0 {
 		lasts = s.lasts.Round(time.Millisecond).String()
@@ -111,6 +126,23 @@ func (s setUp) survive(t *testing.T) {
 	s.mustBeInPlace(t)
 }
 
+// disturbed gives the result of a set-up during which the disturbance struck.
+func (s setUp) disturbed(t *testing.T) (job.Result, error) {
+	t.Helper()
+	if s.outside {
+		c := caller{s.nodes.Info, s.nodes.Nodes, s.runner}
+		c.killed(t, s.after)
+		return c.execute(t.Context())
+	}
+	struck := make(chan error, 1)
+	go func() { struck <- s.strike(context.WithoutCancel(t.Context()), s.nodes, s.victim, s.after, s.lasts) }()
+	result, err := s.run(t.Context(), 1)
+	if stroke := <-struck; stroke != nil {
+		t.Fatalf("%s: %v", s.name, stroke)
+	}
+	return result, err
+}
+
 // steps take two seconds, in which they leave twenty files.
 func steps() []job.Step {
 	var all []job.Step
@@ -126,7 +158,7 @@ func steps() []job.Step {
 }
 
 func (s setUp) run(ctx context.Context, number int) (job.Result, error) {
-	return s.nodes.SetUp(ctx, "/root/chaos.json", fmt.Sprintf("%s-%d", s.dir, number), "--reconnect-timeout", "15s", "--connect-timeout", "15s")
+	return s.nodes.SetUp(ctx, stepsPath, fmt.Sprintf("%s-%d", s.dir, number), "--reconnect-timeout", "15s", "--connect-timeout", "15s")
 }
 
 // inPlace gives the names of the steps that a node truly has in place.
