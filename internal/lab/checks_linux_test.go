@@ -128,9 +128,18 @@ var faults = [][]fault{
 		gpuFault("gpu_ecc", "3.ecc_errors/aggregate/dram_uncorrectable=2", job.Warn, "GPU 3: 2 uncorrectable memory errors before the last reset"),
 		gpuFault("gpu_pcie", "3.pci/pci_gpu_link_info/pcie_gen/current_link_gen=3", job.Warn, "GPU 3: the PCIe link runs as generation 3 of 4"),
 	},
-	{{"gpu_details", plainSMI, "umount $(command -v nvidia-smi)", nil, job.CannotTell, "no gpu_ecc"}},
-	{{"gpu_count", "mv /etc/ocihpc-lab-gpus /etc/keep", "mv /etc/keep /etc/ocihpc-lab-gpus", []string{"--shape", "BM.GPU4.8"}, job.Fail, "couldn't communicate with the NVIDIA driver"}},
+	{
+		{"firewall", noFirewalld + "mkdir -p /etc/ufw; mv /etc/ufw/ufw.conf /run/keep-ufw 2>/dev/null || true; echo ENABLED=yes > /etc/ufw/ufw.conf", "rm /etc/ufw/ufw.conf; mv /run/keep-ufw /etc/ufw/ufw.conf 2>/dev/null || true; systemctl start firewalld", []string{"--firewall-off"}, job.Fail, "ufw is enabled"},
+		{"gpu_details", plainSMI, "umount $(command -v nvidia-smi)", nil, job.CannotTell, "no gpu_ecc"},
+	},
+	{
+		{"firewall", noFirewalld + "iptables -A INPUT -p tcp --dport 9 -j REJECT", "iptables -F INPUT; systemctl start firewalld", []string{"--firewall-off"}, job.Fail, "filters incoming packets ("},
+		{"gpu_count", "mv /etc/ocihpc-lab-gpus /etc/keep", "mv /etc/keep /etc/ocihpc-lab-gpus", []string{"--shape", "BM.GPU4.8"}, job.Fail, "couldn't communicate with the NVIDIA driver"},
+	},
 }
+
+// noFirewalld has the host without the service that OCI's images have.
+const noFirewalld = "systemctl stop firewalld\n"
 
 // plainSMI has an nvidia-smi that does not know -q.
 const plainSMI = `smi=$(command -v nvidia-smi); cp $smi /run/keep-smi

@@ -82,10 +82,11 @@ func connect(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp4", address)
+	var late net.Error
 	switch {
 	case err == nil:
 		return conn.Close()
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.As(err, &late) && late.Timeout(): // the dialer may know before the context
 		return fmt.Errorf("no answer within %s: packets are dropped on the way", dialLimit)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("turned away on the way: %w", err)

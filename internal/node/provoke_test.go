@@ -132,6 +132,11 @@ var provocations = []provocation{
 	{"rdma_pcie", func(r *recording) {
 		r.set("sys/class/infiniband/mlx5_7/device/current_link_speed", "16.0 GT/s PCIe")
 	}, job.Warn, "16 GT/s of 32", "reboot"},
+	{"rdma_pcie", func(r *recording) {
+		for _, n := range h100HCAs {
+			r.set(fmt.Sprintf("sys/class/infiniband/mlx5_%d/device/current_link_width", n), "8")
+		}
+	}, job.Warn, "the PCIe link has 8 lanes of 16", "reboot"},
 	{"rdma_authentication", func(r *recording) {
 		r.wpa = func(port string) (string, error) {
 			return "Supplicant PAE state=" + map[bool]string{true: "CONNECTING", false: "AUTHENTICATED"}[port == "rdma7"], nil
@@ -148,6 +153,7 @@ var provocations = []provocation{
 	{"rdma_addresses", func(r *recording) { r.address["rdma7"] = "" }, job.Fail, "mlx5_7 (rdma7): no IPv4 address", "wait"},
 	{"rdma_addresses", func(r *recording) { r.address["rdma7"] = r.address["rdma6"] }, job.Fail, "10.224.6.5 is also on mlx5_6", "one address for each"},
 	{"rdma_mtu", func(r *recording) { r.set("sys/class/net/rdma7/mtu", "1500") }, job.Warn, "mlx5_7 (rdma7): MTU 1500, expected 4220", "wait"},
+	{"rdma_mtu", func(r *recording) { r.set("sys/class/net/rdma7/mtu", "9000") }, job.Warn, "mlx5_7 (rdma7): MTU 9000, but 4220 on mlx5_0", "wait"},
 	{"rdma_gid", func(r *recording) {
 		gids := "sys/class/infiniband/mlx5_7/ports/1/gid"
 		r.set(gids+"s/5", "0000:0000:0000:0000:0000:ffff:0ae0:0705")
@@ -174,8 +180,14 @@ func TestHealthyNode(t *testing.T) {
 	t.Parallel()
 	r := healthyNode(t)
 	checks := judge(r.request, r.findings())
-	if len(checks) < 30 {
-		t.Errorf("only %d checks: %+v", len(checks), checks)
+	var made []string
+	for _, c := range checks {
+		made = append(made, c.Name)
+	}
+	const all = "cloud_init clock free_space memlock cpu_governor gpu_count gpu_driver gpu_ecc gpu_row_remap gpu_recovery gpu_xid gpu_clocks gpu_throttle gpu_persistence gpu_pcie " +
+		"nvlink fabric_manager peer_memory rdma_links rdma_rate rdma_flaps rdma_pcie rdma_authentication rdma_addresses rdma_mtu rdma_gid rdma_congestion rdma_agent topology open_mpi nccl_tests"
+	if got := strings.Join(made, " "); got != all {
+		t.Errorf("made %s", got)
 	}
 	for _, c := range checks {
 		if c.Outcome != job.Pass || c.Message == "" || c.Advice != "" {
@@ -227,6 +239,11 @@ func TestUnjudged(t *testing.T) {
 	for i := range infiniband.rdma.hcas {
 		infiniband.rdma.hcas[i].ethernet = false
 	}
+	unasked := found[metadata]{err: errors.New("no route")}
+	enabled := found[metadata]{}
+	for _, name := range rdmaPlugins {
+		enabled.value.Instance.AgentConfig.Plugins = append(enabled.value.Instance.AgentConfig.Plugins, plugin{name, "ENABLED"})
+	}
 	nothing := findings{shape: "BM.GPU.A10.4", gpus: gpuFindings{list: make([]job.GPU, 2)}}
 	for _, c := range []struct {
 		name   string
@@ -244,6 +261,18 @@ func TestUnjudged(t *testing.T) {
 		{"peer memory by the driver", []job.Check{checkPeerMemory(findings{rdma: adapters.rdma, nvidia: driver{version: "1", open: true}})}, "peer_memory pass the open driver offers DMA-BUF"},
 		{"a driver that was updated", []job.Check{checkDriver(findings{nvidia: driver{onBus: 8, version: "570.1"}, gpus: gpuFindings{err: errors.New("nvidia-smi: Failed to initialize NVML: Driver/library version mismatch")}})},
 			"gpu_driver fail the loaded driver 570.1 is not the installed one: it was updated without a reboot"},
+		{"an agent that cannot be asked for", []job.Check{checkAgent(findings{rdma: adapters.rdma, metadata: unasked})}, "rdma_agent cannot_tell Oracle Cloud Agent left no state of its RDMA plugins, and no route"},
+		{"an agent that is at work", []job.Check{checkAgent(findings{rdma: adapters.rdma, metadata: enabled})}, "rdma_agent cannot_tell the RDMA plugins are enabled, but left no state yet"},
+		{"a place that nobody tells", []job.Check{checkTopology(findings{rdma: adapters.rdma, metadata: unasked})}, "topology cannot_tell where the node is, is not known: no route"},
+		{"a cloud-init that does not answer", []job.Check{checkCloudInit(job.Facts{Unknown: map[string]string{"cloud_init": "exit status 1"}}, 0)}, "cloud_init cannot_tell cloud-init's status could not be read: exit status 1"},
+		{"a clock that cannot be asked", []job.Check{checkClock(findings{clock: found[clock]{err: errors.New("EPERM")}})}, "clock cannot_tell EPERM"},
+		{"a clock without chrony", []job.Check{checkClock(findings{clock: found[clock]{value: clock{synchronised: true}}})}, "clock pass the clock is synchronised"},
+		{"limits that cannot be asked", []job.Check{checkMemlock(findings{rdma: adapters.rdma, memlock: found[uint64]{err: errors.New("EPERM")}})}, "memlock cannot_tell EPERM"},
+		{"mounts that cannot be read", []job.Check{checkMounts([]string{"/mnt"}, job.Facts{Unknown: map[string]string{"mounts": "EPERM"}})}, "mounts cannot_tell the mounts could not be read: EPERM"},
+		{"a time zone that cannot be read", []job.Check{checkTimezone("UTC", job.Facts{Unknown: map[string]string{"timezone": "EPERM"}}, "/")}, "timezone cannot_tell the time zone could not be read: EPERM"},
+		{"a file system that cannot be asked", []job.Check{checkSpace(findings{space: []space{{path: "/", err: errors.New("EIO")}}})}, "free_space cannot_tell /: EIO"},
+		{"an error just now", []job.Check{checkXIDs(findings{upTime: 100, xids: find([]xid{{"0000:0f:00", 13, "", 40}}, nil)})}, "gpu_xid pass GPU at 0000:0f:00: Xid 13, a program's kernel failed, 1 times, the last 60 seconds ago"},
+		{"an error at a time that is not known", []job.Check{checkXIDs(findings{upTime: 100, xids: find([]xid{{"0000:0f:00", 13, "", 0}}, nil)})}, "gpu_xid pass GPU at 0000:0f:00: Xid 13, a program's kernel failed, 1 times"},
 	} {
 		var said []string
 		for _, made := range c.checks {
