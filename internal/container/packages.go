@@ -36,6 +36,11 @@ func presentPackages(ctx context.Context, kind string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return presentIn(text), nil
+}
+
+// presentIn reads lines of a status and a name.
+func presentIn(text string) []string {
 	var names []string
 	for line := range strings.Lines(text) {
 		status, name, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -44,7 +49,7 @@ func presentPackages(ctx context.Context, kind string) ([]string, error) {
 		}
 	}
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	return slices.Compact(names)
 }
 
 // upstream is a package's version without what the distribution adds: 28.5.1 of 5:28.5.1-1~ubuntu.22.04~jammy.

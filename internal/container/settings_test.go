@@ -114,3 +114,31 @@ func TestUpstream(t *testing.T) {
 		}
 	}
 }
+
+func TestPresentIn(t *testing.T) {
+	t.Parallel()
+	const text = "installed podman\ntriggers-pending man-db\nconfig-files gone\nnot-installed never\nhalf-configured conmon\ninstalled libc6\ninstalled libc6\n"
+	if got := strings.Join(presentIn(text), " "); got != "conmon libc6 man-db podman" {
+		t.Errorf("present are %s", got)
+	}
+}
+
+func TestHasLogin(t *testing.T) {
+	t.Parallel()
+	for auth, want := range map[string]string{
+		`{"auths": {"registry.example.com": {}}}`:                  "registry.example.com/a/b:1",
+		`{"auths": {"https://registry.example.com:5000/v2/": {}}}`: "registry.example.com:5000/a",
+		`{"auths": {"https://index.docker.io/v1/": {}}}`:           "busybox team/image docker.io/library/busybox",
+		`{"auths": {}}`: "",
+	} {
+		var got []string
+		for _, image := range []string{"registry.example.com/a/b:1", "registry.example.com:5000/a", "busybox", "team/image", "docker.io/library/busybox"} {
+			if hasLogin([]byte(auth), image) {
+				got = append(got, image)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s has logins for %v", auth, got)
+		}
+	}
+}

@@ -61,6 +61,6 @@ func AddRepository(t testing.TB, l *lab.Lab, hosts ...string) {
 	t.Helper()
 	source := fmt.Sprintf("deb [trusted=yes] %s/ ./\n", ServeDir(t, l, repositoryDir(t)))
 	for _, host := range hosts {
-		Run(t, l, host, "printf %s "+"'"+source+"' >/etc/apt/sources.list.d/engines.list && apt-get update -qq")
+		Run(t, l, host, "printf %s "+"'"+source+"' >/etc/apt/sources.list.d/engines.list && apt-get update -qq && rm -f /var/lib/man-db/auto-update") // the index of manuals takes longer than an engine
 	}
 }

@@ -4,9 +4,13 @@ package engines_test
 
 import (
 	"bytes"
+	"encoding/base64"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/containertest"
@@ -21,11 +25,14 @@ func TestContainerd(t *testing.T) {
 	open := containertest.StartRegistry(t, n.lab, containertest.Credentials{})
 	image := open.Push(t, "team/busybox:1", containertest.Image(t, 1))
 	n.plant(t, "/etc/containerd/config.toml", "640", "root:adm", "# somebody's\n")
+	proxied := n.proxy(t)
 	before := n.lists(t)
 	bare := n.base
+	bare.Mirror = "http://mirror.example.com/" // which only the proxy reaches
 	bare.Images, bare.InsecureRegistries = []string{image}, []string{open.Address}
 	bare.Versions = map[string]string{"nerdctl": job.NoComponent}
 
+	secrets := n.watchSecrets(t)
 	t.Run("no such mirror", func(t *testing.T) {
 		want := bare
 		want.Mirror = "http://" + open.Address + "/nothing"
@@ -44,6 +51,9 @@ func TestContainerd(t *testing.T) {
 	if passes(t, result) == 0 {
 		t.Error("nothing was changed")
 	}
+	if proxied.Load() == 0 {
+		t.Error("nothing was downloaded through the proxy")
+	}
 	n.seesGPUs(t, result)
 	if got := result.Nodes[0].Setup.Versions; got["containerd"] == "" || got["runc"] == "" || got["cni_plugins"] == "" {
 		t.Errorf("versions %v", got)
@@ -57,12 +67,13 @@ func TestContainerd(t *testing.T) {
 	})
 
 	if os.Getenv("NERDCTL_BINARY") == "" {
+		n.nowhere(t, secrets)
 		n.removed(t, bare, before)
 		return
 	}
 	full := n.base
 	full.Versions = map[string]string{}
-	secrets := n.watchSecrets(t)
+	full.Mirror = bare.Mirror
 	n.image = n.base.Images[0]
 	for _, who := range []string{"", user} {
 		full.RootlessUser = who
@@ -82,6 +93,28 @@ func TestContainerd(t *testing.T) {
 		}
 	}
 	n.removed(t, full, before)
+}
+
+// proxyPassword is in the URL of the nodes' proxy, which /etc/environment holds by nature.
+const proxyPassword = "sw0rdfish-of-the-proxy"
+
+// proxy has the nodes reach what is outside through a proxy that asks for a password, and counts what it was asked for.
+// Behind it is the mirror.
+func (n *nodes) proxy(t *testing.T) *atomic.Int64 {
+	t.Helper()
+	var asked atomic.Int64
+	files := http.FileServer(http.Dir(n.mirror))
+	address := containertest.Serve(t, n.lab, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		want := "Basic " + base64.StdEncoding.EncodeToString([]byte("proxy-user:"+proxyPassword))
+		if r.Header.Get("Proxy-Authorization") != want || r.URL.Host != "mirror.example.com" {
+			http.Error(w, "not through this proxy", http.StatusProxyAuthRequired)
+			return
+		}
+		asked.Add(1)
+		files.ServeHTTP(w, r)
+	}))
+	n.runs(t, fmt.Sprintf("printf 'http_proxy=http://proxy-user:%s@%s/\\nno_proxy=169.254.169.254\\n' >>/etc/environment", proxyPassword, address), "")
+	return &asked
 }
 
 // tampered changes an archive of the mirror after its manifest was made: it is refused, and nothing of it is installed.

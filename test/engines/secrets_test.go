@@ -15,18 +15,18 @@ func digest(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// watchSecrets looks for the registry's password and the private key in all processes, until nowhere is asked.
+// watchSecrets looks for the passwords of registry and proxy and for the private key in all processes, until nowhere is asked.
 func (n *nodes) watchSecrets(t *testing.T) *acctest.Secrets {
 	t.Helper()
-	return acctest.WatchSecrets(t, password, acctest.KeyLine(t, n.lab.Info.SSHPrivateKeyPath))
+	return acctest.WatchSecrets(t, password, proxyPassword, acctest.KeyLine(t, n.lab.Info.SSHPrivateKeyPath))
 }
 
-// nowhere expects that none was told, and that no node keeps one, but in the files that the head node's user has put
-// there: the runner's job directories, logs of engines, memory and the journal are looked at, too.
+// nowhere expects that none was told, and that no node keeps one, but in the files that are inputs
+// themselves: the runner's job directories, logs of engines, memory and the journal are looked at, too.
 func (n *nodes) nowhere(t *testing.T, secrets *acctest.Secrets) {
 	t.Helper()
 	secrets.InProcesses()
 	for _, id := range n.ids {
-		secrets.OnHost(n.lab, id, "home/opc/auth.json", "home/opc/key")
+		secrets.OnHost(n.lab, id, "home/opc/auth.json", "home/opc/key", "etc/environment")
 	}
 }
