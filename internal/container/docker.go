@@ -4,6 +4,7 @@ package container
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ func (p *plan) docker() {
 	p.add(p.fileStep(jsonFile{id: "docker-config", path: daemon, set: wanted, unlessSet: map[string]any{"live-restore": true}}, daemon),
 		p.file("docker-limits", "Let Docker's containers lock memory, as RDMA needs it", unitDir+"/docker.service.d/90-ocihpc.conf", "# Written by ocihpc-runner.\n[Service]\nLimitMEMLOCK=infinity\n"),
 		p.service("containerd.service", nil), // so that a removal stops it, too
-		p.service("docker.service", nil, append(dockerPrograms, daemon)...))
+		p.service("docker.service", nil, slices.Concat(dockerPrograms, []string{daemon})...))
 	if p.user != nil {
 		p.rootlessDocker()
 	}
@@ -68,7 +69,8 @@ func (p *plan) rootlessDocker() {
 		p.appArmor("rootlesskit", "/usr/bin/rootlesskit")
 	}
 	wanted := p.dockerSettings()
-	wanted["cdi-spec-dirs"] = []any{"/etc/cdi", "/var/run/cdi"}
+	p.userCDI()
+	wanted["cdi-spec-dirs"] = anyOf(userCDIDirs)
 	if p.want.DataRoot != "" {
 		wanted["data-root"] = p.storage(p.user)
 	}
@@ -76,7 +78,7 @@ func (p *plan) rootlessDocker() {
 	p.add(p.fileStep(jsonFile{id: "rootless-docker-config", path: daemon, set: wanted}, daemon),
 		p.fileStep(setup.Link{Ident: setup.Ident{ID: "rootless-docker-program"}, Path: program, Target: p.rootlessProgram()}, program),
 		p.file("rootless-docker-unit", "", unit, rootlessUnit("Docker of a user", "", "", program+" --config-file="+daemon)),
-		p.service("docker.service", p.user, append(dockerPrograms, unit, daemon)...))
+		p.service("docker.service", p.user, slices.Concat(dockerPrograms, copiedDirs, []string{unit, daemon})...))
 }
 
 // rootlessProgram is where the packages have the program that starts rootless Docker.

@@ -220,6 +220,21 @@ func delegation(cgroups string, uid int) error {
 	return nil
 }
 
+// userCDIDirs are where rootless engines look for CDI specifications. In RootlessKit's copy of /etc all folders are links,
+// and the engines do not look behind one: the last of these is a folder in such a folder.
+var userCDIDirs = []string{"/etc/cdi", "/var/run/cdi", "/etc/ocihpc/cdi"}
+
+// copiedDirs are folders of /etc that rootless engines only see when they were there at their start.
+var copiedDirs = []string{"/etc/ocihpc", "/etc/nerdctl"}
+
+// userCDI has the specification where rootless engines find it.
+func (p *plan) userCDI() {
+	if p.gpus {
+		link := userCDIDirs[2] + "/nvidia.yaml"
+		p.add(p.fileStep(setup.Link{Ident: setup.Ident{ID: "rootless-cdi"}, Path: link, Target: cdiSpec}, link))
+	}
+}
+
 // rootlessContainerd plans containerd of a user, as nerdctl's archive brings it. The unit is in a folder for all users,
 // and enabled for this one: root cannot write to a home directory on NFS.
 func (p *plan) rootlessContainerd() {
@@ -227,19 +242,20 @@ func (p *plan) rootlessContainerd() {
 	if here.restrictsUserNamespaces() {
 		p.appArmor("rootlesskit", binDir+"/rootlesskit")
 	}
+	p.userCDI()
 	data := p.user.home + "/.local/share"
 	if p.want.DataRoot != "" {
 		data = p.want.DataRoot + "/%u"
 	}
-	unit := "/etc/systemd/user/containerd.service"
-	p.add(p.file("rootless-containerd-unit", "", unit, rootlessUnit("containerd of a user", data, p.want.DataRoot, binDir+"/containerd-rootless.sh")),
-		p.service("containerd.service", p.user, unit, binDir+"/containerd", binDir+"/rootlesskit"))
 	for _, registry := range p.want.InsecureRegistries {
 		p.add(p.file("rootless-registry-"+notPlain.ReplaceAllString(registry, "-"), "", userRegistriesDir+"/"+registry+"/hosts.toml", insecureHosts(registry)))
 	}
-	keys := map[string][]string{"cdi_spec_dirs": {"/etc/cdi", "/var/run/cdi"}} // else nerdctl looks in the home directory alone
+	unit := "/etc/systemd/user/containerd.service"
+	p.add(p.file("rootless-containerd-unit", "", unit, rootlessUnit("containerd of a user", data, p.want.DataRoot, binDir+"/containerd-rootless.sh")),
+		p.service("containerd.service", p.user, slices.Concat(copiedDirs, []string{unit, binDir + "/containerd", binDir + "/rootlesskit"})...))
+	keys := map[string][]string{"cdi_spec_dirs": userCDIDirs} // else nerdctl looks in the home directory alone
 	if len(p.want.InsecureRegistries) > 0 {
-		keys["hosts_dir"] = []string{userRegistriesDir} // for the same reason
+		keys["hosts_dir"] = []string{userRegistriesDir, "/etc/docker/certs.d"} // for the same reason; the daemon reads the first
 	}
 	if p.want.DataRoot != "" {
 		keys["data_root"] = []string{p.want.DataRoot + "/" + p.user.name + "/nerdctl"}
@@ -251,7 +267,7 @@ func (p *plan) rootlessContainerd() {
 	}
 }
 
-// rootlessUnit runs an engine of a user. A storage of its own is found by XDG_DATA_HOME.
+// rootlessUnit runs an engine of a user, and has started it once it answers. A storage of its own is found by XDG_DATA_HOME.
 func rootlessUnit(what, data, dataRoot, program string) string {
 	environment := ""
 	if dataRoot != "" {
@@ -266,12 +282,13 @@ Requires=dbus.socket
 Environment=PATH=` + binDir + ":" + sbinDir + `:/usr/sbin:/usr/bin:/sbin:/bin
 ` + environment + `ExecStart=` + program + `
 ExecReload=/bin/kill -s HUP $MAINPID
-Type=simple
+Type=notify
+NotifyAccess=all
 KillMode=mixed
 Delegate=yes
 Restart=always
 RestartSec=2
-TimeoutSec=0
+TimeoutStartSec=300
 LimitNOFILE=infinity
 LimitNPROC=infinity
 LimitCORE=infinity
