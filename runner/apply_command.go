@@ -33,7 +33,7 @@ moment, when stdin does: then its exit status is 75, and the same request takes 
 		Args:   arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if os.Geteuid() != 0 {
-				return becomeRoot()
+				return becomeRoot("apply")
 			}
 			if err := launch.Adopt(); err != nil {
 				return err
@@ -58,17 +58,17 @@ moment, when stdin does: then its exit status is 75, and the same request takes 
 	}
 }
 
-// becomeRoot starts this program anew by sudo, with the same stdin and stdout. It returns only when that fails.
-func becomeRoot() error {
+// becomeRoot starts this program anew by sudo, with this command and the same stdin and stdout. It returns only when that fails.
+func becomeRoot(command ...string) error {
 	sudo, err := exec.LookPath("sudo")
 	if err != nil {
-		return fmt.Errorf("a set-up needs root, and there is no sudo: %w", err)
+		return fmt.Errorf("this needs root, and there is no sudo: %w", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	argv := []string{sudo, "-n", "--", self, "apply"}
+	argv := append([]string{sudo, "-n", "--", self}, command...)
 	return fmt.Errorf("start sudo: %w", syscall.Exec(sudo, argv, os.Environ())) // #nosec G204 -- fixed words and this very program
 }
 

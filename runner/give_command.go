@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -10,7 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/container"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/handover"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/phase"
 )
 
 func newGiveCommand() *cobra.Command {
@@ -23,7 +28,7 @@ each. The port is told on stdout. A running job calls this on nodes that have wh
 		Args:   arguments(cobra.NoArgs),
 		RunE:   func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newGiveRunnerCommand())
+	cmd.AddCommand(newGiveRunnerCommand(), newGiveImageCommand())
 	return cmd
 }
 
@@ -46,4 +51,36 @@ func giveThisProgram(_ context.Context, to io.Writer) error {
 	defer self.Close() //nolint:errcheck // nothing was written
 	_, err = io.Copy(to, self)
 	return err
+}
+
+func newGiveImageCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "image",
+		Short: "Hand on an image of this node's engine, which the first line of stdin names",
+		Args:  arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if os.Geteuid() != 0 {
+				return becomeRoot("give", "image")
+			}
+			if err := launch.Adopt(); err != nil {
+				return err
+			}
+			defer launch.EndChildren()
+			in := bufio.NewReader(cmd.InOrStdin())
+			line, err := in.ReadBytes('\n')
+			if err != nil {
+				return fmt.Errorf("read which image: %w", err)
+			}
+			var asked phase.ImageRequest
+			if err := job.DecodeStrict(line, &asked); err != nil {
+				return fmt.Errorf("read which image: %w", err)
+			}
+			if err := asked.ContainerRuntime.Validate(); err != nil {
+				return fmt.Errorf("read which image: %w", err)
+			}
+			return handover.Give(cmd.Context(), in, cmd.OutOrStdout(), true, func(ctx context.Context, to io.Writer) error {
+				return container.Give(ctx, asked.ContainerRuntime, asked.Image, to)
+			})
+		},
+	}
 }

@@ -20,6 +20,7 @@ type client struct {
 	program string   // nerdctl, ctr, docker or podman
 	who     *account // the rootless engine's user; nil is root
 	auth    string   // registry credentials as in ~/.docker/config.json; empty is none
+	record  *Record  // of images that came from other nodes
 }
 
 // String tells the client for people.
@@ -118,16 +119,15 @@ func hasLogin(auth []byte, image string) bool {
 
 // digest of an image that the engine has, as name@sha256:…; empty when it has not got it.
 func (c client) digest(ctx context.Context, image string) (string, error) {
-	if c.program == "ctr" {
-		return c.digestOfContainerd(ctx, image)
-	}
-	known, err := c.answer(ctx, "images", "--quiet", "--no-trunc", image)
-	var refused *setup.ProgramError
-	if c.program == "podman" && errors.As(err, &refused) && strings.Contains(refused.Said, "image not known") {
-		return "", nil // others say nothing
-	}
-	if err != nil || known == "" {
+	id, err := c.id(ctx, image)
+	if err != nil || id == "" {
 		return "", err
+	}
+	if c.program == "ctr" {
+		return withoutTag(longReference(image)) + "@" + id, nil
+	}
+	if received, ok := c.record.Images[image]; ok && received.ID == id {
+		return received.Digest, nil
 	}
 	digests, err := c.answer(ctx, "image", "inspect", "--format", "{{range .RepoDigests}}{{.}} {{end}}", image)
 	if err != nil {
@@ -136,10 +136,23 @@ func (c client) digest(ctx context.Context, image string) (string, error) {
 	if named := strings.Fields(digests); len(named) > 0 {
 		return named[0], nil
 	}
-	return first(strings.Fields(known)), nil // it was loaded or built here: no registry gave it a digest
+	return id, nil // it was loaded or built here: no registry gave it a digest
 }
 
-func (c client) digestOfContainerd(ctx context.Context, image string) (string, error) {
+// id of an image that the engine has, as sha256:…; empty when it has not got it.
+func (c client) id(ctx context.Context, image string) (string, error) {
+	if c.program == "ctr" {
+		return c.idOfContainerd(ctx, image)
+	}
+	known, err := c.answer(ctx, "images", "--quiet", "--no-trunc", image)
+	var refused *setup.ProgramError
+	if c.program == "podman" && errors.As(err, &refused) && strings.Contains(refused.Said, "image not known") {
+		return "", nil // others say nothing
+	}
+	return first(strings.Fields(known)), err
+}
+
+func (c client) idOfContainerd(ctx context.Context, image string) (string, error) {
 	name := longReference(image)
 	table, err := c.answer(ctx, "images", "list", "name=="+name)
 	if err != nil {
@@ -147,7 +160,7 @@ func (c client) digestOfContainerd(ctx context.Context, image string) (string, e
 	}
 	for line := range strings.Lines(table) {
 		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == name {
-			return withoutTag(name) + "@" + fields[2], nil
+			return fields[2], nil
 		}
 	}
 	return "", nil

@@ -16,6 +16,7 @@ import (
 type image struct {
 	client    client
 	reference string
+	shared    bool // among nodes
 }
 
 var notPlain = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
@@ -46,6 +47,9 @@ func (i image) Check(ctx context.Context) (setup.State, error) {
 	}
 	return setup.State{Done: true, Detail: found}, nil
 }
+
+// Downloads says that it does.
+func (image) Downloads() bool { return true }
 
 // Apply pulls it.
 func (i image) Apply(ctx context.Context, output io.Writer) error {

@@ -177,7 +177,7 @@ func (p *plan) client() client {
 			program = "ctr"
 		}
 	}
-	return client{program: program, who: p.user, auth: p.auth}
+	return client{program: program, who: p.user, auth: p.auth, record: p.record}
 }
 
 // without says that a component is not wanted: versions name "none" for it.
@@ -191,7 +191,7 @@ func (p *plan) images() {
 		images = append(images, prove)
 	}
 	for _, reference := range images {
-		p.add(image{p.client(), reference})
+		p.add(image{p.client(), reference, shareable(p.want, reference)})
 	}
 	if p.gpus && prove != "" {
 		p.add(proof{p.client(), prove, p.count})

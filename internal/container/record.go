@@ -25,8 +25,16 @@ type Record struct {
 	Ran []string `json:"ran,omitempty"`
 	// PackagesBefore are the packages that were there, sorted, while others are installed.
 	PackagesBefore []string `json:"packages_before,omitempty"`
+	// Images that came from other nodes, by reference.
+	Images map[string]ReceivedImage `json:"images,omitempty"`
 
 	path string
+}
+
+// ReceivedImage is an image that came from another node. Docker and Podman forget on the way which digest its registry has for it.
+type ReceivedImage struct {
+	ID     string `json:"id"`     // the SHA-256 of its configuration, which names its layers by theirs
+	Digest string `json:"digest"` // name@sha256:…
 }
 
 // Kind of a thing that was put on the node.

@@ -52,7 +52,7 @@ func (p connect) Run(ctx context.Context) error {
 		group.Go(func() error {
 			receiver := &receiver{spread: runner}
 			err := p.reach(ctx, n, p.ConnectTimeout, receiver.next)
-			receiver.end(n, err)
+			receiver.end(n, "", err)
 			event := job.Event{Type: job.EventNode, Node: n.Name, Done: int(done.Add(1)) + 1, Total: len(p.nodes), Outcome: job.Pass, Message: "reached"}
 			if from := receiver.from(); from != "" {
 				event.Message += "; the runner came from " + from

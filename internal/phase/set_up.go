@@ -36,7 +36,8 @@ func (p setUp) Title() string {
 
 func (p setUp) Run(ctx context.Context) error {
 	setup := p.Job.Setup
-	downloads := make(chan struct{}, cmp.Or(setup.MaxDownloads, defaultDownloads))
+	giving, stop := context.WithCancel(ctx)
+	shared := &shared{work: p.work, ctx: giving, downloads: make(chan struct{}, cmp.Or(setup.MaxDownloads, defaultDownloads)), images: map[string]*spread{}}
 	var done atomic.Int64
 	var group errgroup.Group
 	group.SetLimit(cmp.Or(setup.MaxSessions, defaultSessions))
@@ -47,7 +48,7 @@ func (p setUp) Run(ctx context.Context) error {
 			continue
 		}
 		group.Go(func() error {
-			found := newSetUpNode(p.work, n, downloads).run(ctx)
+			found := newSetUpNode(p.work, n, shared).run(ctx)
 			n.found.Setup = &found
 			event := job.Event{Type: job.EventNode, Node: n.Name, Outcome: found.Outcome(), Message: found.Summary(), Done: int(done.Add(1)), Total: len(p.nodes)}
 			if found.Failure != nil {
@@ -58,6 +59,8 @@ func (p setUp) Run(ctx context.Context) error {
 		})
 	}
 	_ = group.Wait() // every failure is with its node
+	stop()
+	shared.wait()
 	if stop := p.setUpFailed(); stop != nil {
 		return stop
 	}

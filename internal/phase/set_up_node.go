@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/user"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
@@ -35,18 +34,19 @@ const (
 // setUpNode is the set-up of one node: one session after the other, until one comes to the end of the steps.
 type setUpNode struct {
 	*work
-	node      *nodeWork
-	downloads chan struct{} // one place a node that downloads
+	node   *nodeWork
+	shared *shared
 
 	steps  []job.StepResult          // of the running session
 	before map[string]job.StepResult // what earlier sessions changed, by step
 	begun  map[string]bool           // steps that an earlier session may have applied, without a word of their end
 	last   string                    // step that is being applied
+	wanted *wanted                   // what that step gets from outside
 	result *job.NodeSetup
 }
 
-func newSetUpNode(w *work, n *nodeWork, downloads chan struct{}) *setUpNode {
-	return &setUpNode{work: w, node: n, downloads: downloads, before: map[string]job.StepResult{}, begun: map[string]bool{}}
+func newSetUpNode(w *work, n *nodeWork, shared *shared) *setUpNode {
+	return &setUpNode{work: w, node: n, shared: shared, before: map[string]job.StepResult{}, begun: map[string]bool{}}
 }
 
 // run sets the node up, and takes the set-up up again when the node is lost meanwhile: it may have been rebooted.
@@ -158,10 +158,10 @@ func (s *setUpNode) session(ctx context.Context) error {
 		return fmt.Errorf("encode the request: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	lifeline, hold := io.Pipe()
-	leave := &leave{places: s.downloads, to: hold}
-	defer leave.end()
+	s.wanted = &wanted{setUpNode: s, to: hold}
+	defer s.wanted.end()
+	defer cancel()
 	go func() {
 		if _, err := hold.Write(append(line, '\n')); err == nil {
 			beat(ctx, hold)
@@ -169,7 +169,7 @@ func (s *setUpNode) session(ctx context.Context) error {
 	}()
 	var said strings.Builder
 	err = launch.Converse(ctx, s.node.at.Host, s.node.at.Runner, []string{"apply"}, lifeline, hold,
-		&messageStream{handle: func(m setup.Message) { s.hear(ctx, m, leave) }}, &said)
+		&messageStream{handle: func(m setup.Message) { s.hear(ctx, m) }}, &said)
 	if text := strings.TrimSpace(said.String()); err != nil && text != "" {
 		err = fmt.Errorf("%w: %s", err, text)
 	}
@@ -189,12 +189,12 @@ func (s *setUpNode) owner() setup.Owner {
 	return owner
 }
 
-func (s *setUpNode) hear(ctx context.Context, m setup.Message, leave *leave) {
+func (s *setUpNode) hear(ctx context.Context, m setup.Message) {
 	switch {
 	case m.Result != nil:
 		s.result = m.Result
 	case m.Step != nil:
-		leave.giveBack()
+		s.wanted.done(m)
 		s.steps, s.last = append(s.steps, *m.Step), ""
 		told := *m.Step
 		if earlier, ok := s.before[told.Name]; ok && told.Outcome == job.StepUnchanged {
@@ -205,7 +205,7 @@ func (s *setUpNode) hear(ctx context.Context, m setup.Message, leave *leave) {
 		s.last = m.Applying
 		s.begun[m.Applying] = true
 	case m.Asks:
-		go leave.take(ctx)
+		s.wanted.ask(ctx, m)
 	case m.Waiting != "":
 		s.emit(job.Event{Type: job.EventNode, Node: s.node.Name, Outcome: job.Warn, Message: "waiting: " + m.Waiting})
 	}
@@ -238,50 +238,6 @@ func beat(ctx context.Context, to io.Writer) {
 			}
 		}
 	}
-}
-
-// leave is a node's leave to download, out of those that there are for all nodes.
-type leave struct {
-	places chan struct{}
-	to     io.Writer
-
-	lock  sync.Mutex
-	has   bool
-	ended bool
-}
-
-// take waits for a free place, and tells the node.
-func (l *leave) take(ctx context.Context) {
-	select {
-	case l.places <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
-	l.lock.Lock()
-	l.has = !l.ended
-	has := l.has
-	l.lock.Unlock()
-	if !has {
-		<-l.places
-		return
-	}
-	_, _ = io.WriteString(l.to, setup.Grant+"\n") // a lost session gives it back
-}
-
-func (l *leave) giveBack() {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if l.has {
-		l.has = false
-		<-l.places
-	}
-}
-
-func (l *leave) end() {
-	l.giveBack()
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	l.ended = true
 }
 
 // messageStream takes the NDJSON messages of a node apart as they arrive.

@@ -56,15 +56,15 @@ func newSpread(ctx context.Context, nodes, origins, each int, origin chan struct
 	return s
 }
 
-// holds says that a node can give it from now on.
-func (s *spread) holds(n *nodeWork) {
+// holds says that a node can give it from now on, and what exactly it has.
+func (s *spread) holds(n *nodeWork, identity string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.holders[n] {
 		return
 	}
 	s.holders[n] = true
-	g := &giver{node: n, spread: s}
+	g := &giver{node: n, identity: identity, spread: s}
 	for range s.each {
 		s.places <- g
 	}
@@ -144,7 +144,7 @@ func (r *receiver) from() string {
 }
 
 // end gives the place back, where it is one that others can use. With err nil, the node has it.
-func (r *receiver) end(n *nodeWork, err error) {
+func (r *receiver) end(n *nodeWork, identity string, err error) {
 	given := r.has && r.at != nil
 	r.giveBack(err != nil || given) // the origin's place is used up by a success
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *receiver) end(n *nodeWork, err error) {
 	if given {
 		r.spread.count(1, 0)
 	}
-	r.spread.holds(n)
+	r.spread.holds(n, identity)
 }
 
 // giveBack lets others have what the receiver holds: its place, unless that is used up, and its use of the origin.
@@ -172,8 +172,9 @@ func fromHead(context.Context, error) (*handover.Offer, error) { return nil, nil
 
 // giver is a node that has it, and gives it once it is asked to.
 type giver struct {
-	node   *nodeWork
-	spread *spread
+	node     *nodeWork
+	identity string
+	spread   *spread
 
 	start   sync.Once
 	started chan struct{} // closed when what follows is known

@@ -31,6 +31,8 @@ type Program struct {
 	// User runs it as this user, with the user's groups and home; empty is root.
 	User  string
 	Stdin io.Reader // nil is empty
+	// Stdout takes what the program writes there, as it is and however much; nil has it kept, and shown.
+	Stdout io.Writer
 }
 
 // ProgramError says that a program ran, and ended otherwise than by exit status 0.
@@ -68,6 +70,9 @@ func (p Program) Run(ctx context.Context, output io.Writer) (string, error) {
 	cmd.Stdin = p.Stdin
 	cmd.Stderr = both
 	cmd.Stdout = io.MultiWriter(first, both)
+	if p.Stdout != nil {
+		cmd.Stdout = p.Stdout
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = endGrace

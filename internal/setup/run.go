@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
@@ -15,12 +16,12 @@ import (
 type Options struct {
 	// DryRun checks every step and applies none.
 	DryRun bool
-	// Applying, where set, is called before a step is applied. Its error is the step's.
-	Applying func(context.Context, Step) error
 	// Waiting, where set, is called with what a step that is applied waits for.
 	Waiting func(what string)
+	// Apply, where set, stands in for the steps' own. What it says is told in the step's result.
+	Apply func(ctx context.Context, step Step, output io.Writer) (said string, err error)
 	// Done, where set, is called with what came of each step.
-	Done func(step job.StepResult)
+	Done func(ctx context.Context, step Step, result job.StepResult)
 }
 
 type waitingKey struct{}
@@ -53,7 +54,7 @@ func Run(ctx context.Context, steps []Step, o Options) []job.StepResult {
 		}
 		results = append(results, r)
 		if o.Done != nil {
-			o.Done(r)
+			o.Done(ctx, step, r)
 		}
 	}
 	return results
@@ -109,13 +110,18 @@ func (o Options) do(ctx context.Context, step Step, r *job.StepResult, output *t
 		r.Outcome = job.StepWouldChange
 		return nil
 	}
-	if o.Applying != nil {
-		if err := o.Applying(ctx, step); err != nil {
-			return err
+	apply := o.Apply
+	if apply == nil {
+		apply = func(ctx context.Context, step Step, output io.Writer) (string, error) {
+			return "", step.Apply(ctx, output)
 		}
 	}
-	if err := step.Apply(ctx, output); err != nil {
+	said, err := apply(ctx, step, output)
+	if err != nil {
 		return err
+	}
+	if said != "" {
+		r.Message = said
 	}
 	after, err := step.Check(ctx)
 	if err != nil {

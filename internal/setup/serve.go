@@ -18,8 +18,8 @@ import (
 )
 
 // Request is the first line that a node hears: what to set up, and for whom. Everything after it says that somebody is
-// still there (an empty line, at least every [Beat]), or lets the node download ([Grant]); the end of it, or silence for
-// [Silence], ends the set-up.
+// still there (an empty line, at least every [Beat]), lets the node download ([Grant]), or is a [Gift]; the end of it, or
+// silence for [Silence], ends the set-up.
 type Request struct {
 	Owner Owner     `json:"owner"`
 	Shape string    `json:"shape,omitempty"` // OCI's name; empty is unknown
@@ -51,13 +51,24 @@ type Message struct {
 	// Applying names the step that is about to change the node.
 	Applying string `json:"applying,omitempty"`
 	// Asks for leave to download: the step is applied once a line with [Grant] has come, and the leave ends with it.
-	Asks bool `json:"asks,omitempty"`
+	// Instead, a [Gift] may answer one who asks for a Content; when that was of no use, the node asks again and says how it Failed.
+	Asks    bool   `json:"asks,omitempty"`
+	Content string `json:"content,omitempty"`
+	Failed  string `json:"failed,omitempty"`
 	// Step is what came of one; it is number Done of Total.
 	Step  *job.StepResult `json:"step,omitempty"`
 	Done  int             `json:"done,omitempty"`
 	Total int             `json:"total,omitempty"`
+	// Holds is what the node can give to others from this step on.
+	Holds *Holding `json:"holds,omitempty"`
 
 	Result *job.NodeSetup `json:"result,omitempty"`
+}
+
+// Holding is the content of a [Shared] step that is in place, and its identity.
+type Holding struct {
+	Content  string `json:"content"`
+	Identity string `json:"identity"`
 }
 
 // Plan is what is to be done on a node.
@@ -90,7 +101,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, planner Planner) er
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &server{request: request, out: json.NewEncoder(out), cancel: cancel, granted: make(chan struct{}, 1)}
+	s := &server{request: request, out: json.NewEncoder(out), cancel: cancel, granted: make(chan *Gift, 1)}
 	go s.listen(input)
 	result := s.work(ctx, planner)
 	if errors.Is(context.Cause(ctx), ErrAbandoned) {
@@ -102,7 +113,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, planner Planner) er
 
 type server struct {
 	request Request
-	granted chan struct{}
+	granted chan *Gift // nil is leave to download
 	cancel  context.CancelCauseFunc
 
 	lock     sync.Mutex
@@ -132,13 +143,24 @@ func (s *server) listen(input *bufio.Reader) {
 			return
 		}
 		silent.Reset(Silence)
-		if line == Grant+"\n" {
+		gift, answers := answerOf(line)
+		if answers {
 			select {
-			case s.granted <- struct{}{}:
+			case s.granted <- gift:
 			default: // nothing waits for it
 			}
 		}
 	}
+}
+
+// answerOf reads a line as an answer to who asked; nil is leave to download.
+func answerOf(line string) (*Gift, bool) {
+	if line == Grant+"\n" {
+		return nil, true
+	}
+	var gift Gift
+	err := json.Unmarshal([]byte(line), &gift)
+	return &gift, err == nil
 }
 
 func (s *server) work(ctx context.Context, planner Planner) job.NodeSetup {
@@ -191,29 +213,65 @@ func (s *server) work(ctx context.Context, planner Planner) job.NodeSetup {
 func (s *server) options(total int) Options {
 	done := 0
 	return Options{
-		DryRun: s.request.Setup.DryRun,
-		Applying: func(ctx context.Context, step Step) error {
-			s.tell(Message{Applying: step.Name()})
-			if d, ok := step.(Downloader); ok && d.Downloads() {
-				return s.ask(ctx)
-			}
-			return nil
-		},
+		DryRun:  s.request.Setup.DryRun,
 		Waiting: func(what string) { s.tell(Message{Waiting: what}) },
-		Done: func(r job.StepResult) {
+		Apply:   s.apply,
+		Done: func(ctx context.Context, step Step, r job.StepResult) {
 			done++
-			s.tell(Message{Step: &r, Done: done, Total: total})
+			m := Message{Step: &r, Done: done, Total: total}
+			if shared, ok := step.(Shared); ok && shared.Content() != "" && (r.Outcome == job.StepChanged || r.Outcome == job.StepUnchanged) {
+				if identity, err := shared.Identity(ctx); err == nil { // who does not know what it has gives it to nobody
+					m.Holds = &Holding{Content: shared.Content(), Identity: identity}
+				}
+			}
+			s.tell(m)
 		},
 	}
 }
 
-// ask waits for leave to download.
-func (s *server) ask(ctx context.Context) error {
-	s.tell(Message{Asks: true})
+// apply applies a step, where it downloads not before it may, and where another node has the content from there.
+func (s *server) apply(ctx context.Context, step Step, output io.Writer) (string, error) {
+	s.tell(Message{Applying: step.Name()})
+	if shared, ok := step.(Shared); ok && shared.Content() != "" {
+		return s.receive(ctx, shared, output)
+	}
+	if d, ok := step.(Downloader); ok && d.Downloads() {
+		if _, err := s.ask(ctx, Message{Asks: true}); err != nil {
+			return "", err
+		}
+	}
+	return "", step.Apply(ctx, output)
+}
+
+// receive gets the content from another node, or else from where it comes from.
+func (s *server) receive(ctx context.Context, step Shared, output io.Writer) (string, error) {
+	said := ""
+	gift, err := s.ask(ctx, Message{Asks: true, Content: step.Content()})
+	if err == nil && gift != nil {
+		failed := step.Receive(ctx, *gift, output)
+		switch {
+		case failed == nil:
+			return "it came from " + gift.From, nil
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		}
+		said = fmt.Sprintf("%s could not give it (%v)", gift.From, failed)
+		_, _ = fmt.Fprintln(output, said) // only a log
+		_, err = s.ask(ctx, Message{Asks: true, Content: step.Content(), Failed: failed.Error()})
+	}
+	if err != nil {
+		return "", err
+	}
+	return said, step.Apply(ctx, output)
+}
+
+// ask waits for leave to download, or a gift.
+func (s *server) ask(ctx context.Context, question Message) (*Gift, error) {
+	s.tell(question)
 	select {
-	case <-s.granted:
-		return nil
+	case gift := <-s.granted:
+		return gift, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }

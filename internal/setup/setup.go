@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/handover"
 )
 
 // Step is one thing to have on this node.
@@ -27,6 +29,24 @@ type Step interface {
 type Downloader interface {
 	// Downloads says whether this step does.
 	Downloads() bool
+}
+
+// Shared is a step that puts something large in place, which one node can get from another.
+type Shared interface {
+	Step
+	// Content names it, the same on all nodes; empty when it is not to be shared.
+	Content() string
+	// Identity is what is on this node, once the step is in place.
+	Identity(ctx context.Context) (string, error)
+	// Receive puts it in place as the other node has it. An error leaves no other content in its place.
+	Receive(ctx context.Context, from Gift, output io.Writer) error
+}
+
+// Gift is something that another node has and gives.
+type Gift struct {
+	handover.Offer
+	From     string `json:"from"`     // the node's name
+	Identity string `json:"identity"` // of what it has
 }
 
 // State is what a step's check found.

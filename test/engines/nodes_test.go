@@ -65,12 +65,17 @@ type nodes struct {
 // start has two nodes that lack container engines, and could have them from a repository and a mirror.
 func start(t *testing.T, engine job.Engine) *nodes {
 	t.Helper()
+	return startSome(t, engine, 2)
+}
+
+func startSome(t *testing.T, engine job.Engine, count int) *nodes {
+	t.Helper()
 	if os.Getenv("OCIHPC_TEST_ENGINES") == "" {
 		t.Skip("takes minutes: run `make test-engines`")
 	}
 	mirror, _ := containertest.Releases(t)
 	n := &nodes{lab: containertest.StartLab(t, lab.Config{Init: lab.InitSystemd}), mirror: mirror}
-	n.launch(t, 2)
+	n.launch(t, count)
 	n.registry = containertest.StartRegistry(t, n.lab, containertest.Credentials{User: "puller", Password: password})
 	n.image = n.registry.Push(t, "team/busybox:1", containertest.Image(t, 1))
 	n.base = job.ContainerRuntime{
