@@ -25,23 +25,26 @@ const (
 )
 
 type containerRuntimeModel struct {
-	Nodes            []nodeModel       `tfsdk:"nodes"`
-	Shape            types.String      `tfsdk:"shape"`
-	SSH              sshModel          `tfsdk:"ssh"`
-	Engine           types.String      `tfsdk:"engine"`
-	RootlessUser     types.String      `tfsdk:"rootless_user"`
-	Versions         map[string]string `tfsdk:"versions"`
-	Mirror           types.String      `tfsdk:"mirror"`
-	DataRoot         types.String      `tfsdk:"data_root"`
-	Images           []string          `tfsdk:"images"`
-	ShareImages      types.Bool        `tfsdk:"share_images"`
-	ProofImage       types.String      `tfsdk:"proof_image"`
-	RegistryAuthPath types.String      `tfsdk:"registry_auth_path"`
-	MaxSessions      types.Int64       `tfsdk:"max_sessions"`
-	MaxDownloads     types.Int64       `tfsdk:"max_downloads"`
-	OnDestroy        types.String      `tfsdk:"on_destroy"`
-	Triggers         map[string]string `tfsdk:"triggers"`
-	Timeouts         timeouts.Value    `tfsdk:"timeouts"`
+	Nodes              []nodeModel       `tfsdk:"nodes"`
+	Shape              types.String      `tfsdk:"shape"`
+	SSH                sshModel          `tfsdk:"ssh"`
+	Engine             types.String      `tfsdk:"engine"`
+	RootlessUser       types.String      `tfsdk:"rootless_user"`
+	Versions           map[string]string `tfsdk:"versions"`
+	Mirror             types.String      `tfsdk:"mirror"`
+	DataRoot           types.String      `tfsdk:"data_root"`
+	Images             []string          `tfsdk:"images"`
+	ShareImages        types.Bool        `tfsdk:"share_images"`
+	InsecureRegistries []string          `tfsdk:"insecure_registries"`
+	ProofImage         types.String      `tfsdk:"proof_image"`
+	RegistryAuthPath   types.String      `tfsdk:"registry_auth_path"`
+	MaxSessions        types.Int64       `tfsdk:"max_sessions"`
+	MaxDownloads       types.Int64       `tfsdk:"max_downloads"`
+	MaxUploads         types.Int64       `tfsdk:"max_uploads"`
+	MaxTransfers       types.Int64       `tfsdk:"max_transfers"`
+	OnDestroy          types.String      `tfsdk:"on_destroy"`
+	Triggers           map[string]string `tfsdk:"triggers"`
+	Timeouts           timeouts.Value    `tfsdk:"timeouts"`
 
 	ID       types.String `tfsdk:"id"`
 	Outcome  types.String `tfsdk:"outcome"`
@@ -63,17 +66,20 @@ func (m *containerRuntimeModel) toJob(timeout time.Duration) job.Job {
 		TimeoutSeconds: int(timeout.Seconds()),
 		Setup: &job.Setup{
 			ContainerRuntime: &job.ContainerRuntime{
-				Engine:       job.Engine(m.Engine.ValueString()),
-				RootlessUser: m.RootlessUser.ValueString(),
-				Versions:     m.Versions,
-				Mirror:       m.Mirror.ValueString(),
-				DataRoot:     m.DataRoot.ValueString(),
-				Images:       m.Images,
-				ShareImages:  m.ShareImages.ValueBool(),
-				ProofImage:   m.ProofImage.ValueString(),
+				Engine:             job.Engine(m.Engine.ValueString()),
+				RootlessUser:       m.RootlessUser.ValueString(),
+				Versions:           m.Versions,
+				Mirror:             m.Mirror.ValueString(),
+				DataRoot:           m.DataRoot.ValueString(),
+				Images:             m.Images,
+				ShareImages:        m.ShareImages.ValueBool(),
+				InsecureRegistries: m.InsecureRegistries,
+				ProofImage:         m.ProofImage.ValueString(),
 			},
 			MaxSessions:  int(m.MaxSessions.ValueInt64()),
 			MaxDownloads: int(m.MaxDownloads.ValueInt64()),
+			MaxUploads:   int(m.MaxUploads.ValueInt64()),
+			MaxTransfers: int(m.MaxTransfers.ValueInt64()),
 		},
 	}
 }

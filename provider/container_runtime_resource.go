@@ -212,11 +212,15 @@ func (validRuntime) ValidateResource(ctx context.Context, req resource.ValidateC
 				job.ContainerRuntime{Versions: map[string]string{component: version.ValueString()}})
 		}
 	}
-	var images types.List
-	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("images"), &images)...)
-	for i, element := range images.Elements() {
-		if image, ok := element.(types.String); ok && !image.IsUnknown() {
-			check(path.Root("images").AtListIndex(i), job.ContainerRuntime{Images: []string{image.ValueString()}})
+	each := func(name string, into func(string) job.ContainerRuntime) {
+		var list types.List
+		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root(name), &list)...)
+		for i, element := range list.Elements() {
+			if value, ok := element.(types.String); ok && !value.IsUnknown() {
+				check(path.Root(name).AtListIndex(i), into(value.ValueString()))
+			}
 		}
 	}
+	each("images", func(s string) job.ContainerRuntime { return job.ContainerRuntime{Images: []string{s}} })
+	each("insecure_registries", func(s string) job.ContainerRuntime { return job.ContainerRuntime{InsecureRegistries: []string{s}} })
 }

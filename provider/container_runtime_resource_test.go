@@ -147,6 +147,8 @@ func TestAccContainerRuntime_badInput(t *testing.T) {
 		"mirror":      `mirror = "https://user:secret@mirror.example.com/"`,
 		"data_root":   `data_root = "localdisk"`,
 		"image":       `images = ["busybox", "not an image"]`,
+		"registry":    `insecure_registries = ["http://registry:5000/"]`,
+		"transfers":   `max_transfers = 0`,
 		"user":        `rootless_user = "root"`,
 		"credentials": `registry_auth_path = "testdata/no_such_file.json"`,
 	} {

@@ -81,10 +81,19 @@ func containerRuntimeAttributes(ctx context.Context) map[string]schema.Attribute
 			Validators:          []validator.List{listvalidator.UniqueValues()},
 		},
 		"share_images": schema.BoolAttribute{
-			MarkdownDescription: "Whether each image is pulled once from its registry and passed on from node to node. Default: false, " +
-				"each node pulls by itself.",
+			MarkdownDescription: "Whether one node pulls each image from its registry, and the others get it from nodes that have it, " +
+				"over an encrypted connection. A node that cannot get it so, because a firewall is between the nodes or the other one went " +
+				"away, pulls it itself. Set it for large images or many nodes. Default: false, because a pull of its own shows of each " +
+				"node that it reaches the registry, and fetches only the layers that it lacks. With Docker and Podman, images that are named by their digest are always pulled.",
 			Optional: true, Computed: true,
 			Default: booldefault.StaticBool(false),
+		},
+		"insecure_registries": schema.ListAttribute{
+			MarkdownDescription: "Registries of a private network, as `host` or `host:port`, that are spoken to without a trusted " +
+				"certificate, or over plain HTTP. Credentials travel to them in the clear. Default: none.",
+			Optional:    true,
+			ElementType: types.StringType,
+			Validators:  []validator.List{listvalidator.UniqueValues()},
 		},
 		"proof_image": schema.StringAttribute{
 			MarkdownDescription: "Image whose container runs `nvidia-smi -L` and must see all GPUs. Default: the first of `images`; without " +
@@ -104,6 +113,16 @@ func containerRuntimeAttributes(ctx context.Context) map[string]schema.Attribute
 		},
 		"max_downloads": schema.Int64Attribute{
 			MarkdownDescription: "Nodes that download or pull at a time. Default: 16.",
+			Optional:            true,
+			Validators:          []validator.Int64{int64validator.AtLeast(1)},
+		},
+		"max_uploads": schema.Int64Attribute{
+			MarkdownDescription: "Nodes that get the runner from the head node; where there are more, they get it from these. Default: 8.",
+			Optional:            true,
+			Validators:          []validator.Int64{int64validator.AtLeast(1)},
+		},
+		"max_transfers": schema.Int64Attribute{
+			MarkdownDescription: "Nodes that one node gives the runner, or an image, to at a time. Default: 2.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.AtLeast(1)},
 		},

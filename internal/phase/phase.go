@@ -84,10 +84,7 @@ type nodeWork struct {
 
 // Execute works on the job to its end and gives the result, whatever happens. Its last event is the result.
 func Execute(ctx context.Context, c Config) job.Result {
-	w := &work{Config: c}
-	for _, n := range c.Job.Nodes {
-		w.nodes = append(w.nodes, &nodeWork{Node: n, found: job.NodeResult{Name: n.Name, Address: n.Address, Checks: []job.Check{}}})
-	}
+	w := newWork(c)
 	started := time.Now().UTC()
 	w.emit(job.Event{Type: job.EventStarted, Total: len(w.nodes), Message: c.Job.Key()})
 
