@@ -32,9 +32,9 @@ type cleaned struct {
 
 // cleanOptions is the command line of clean.
 type cleanOptions struct {
-	olderThan  time.Duration
-	dryRun     bool
-	nodes, key string
+	olderThan, connectWithin time.Duration
+	dryRun                   bool
+	nodes, key               string
 }
 
 func newCleanCommand() *cobra.Command {
@@ -72,6 +72,7 @@ one; each gets this runner for it.`,
 	cmd.Flags().DurationVar(&o.olderThan, "older-than", 30*24*time.Hour, "`age` of what is removed")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "tell what would be removed, and remove nothing")
 	cmd.Flags().StringVar(&o.nodes, "nodes", "", "clean all nodes of this job `file`, of which the first is this one")
+	cmd.Flags().DurationVar(&o.connectWithin, "connect-timeout", time.Minute, "`time` to wait for nodes that cannot be reached at once")
 	cmd.Flags().StringVar(&o.key, "key", "", "private key `file` that logs in to the other nodes")
 	out.flag(cmd)
 	return cmd
@@ -110,13 +111,13 @@ func (o cleanOptions) others(ctx context.Context, j job.Job) ([]cleaned, error) 
 	}
 	defer os.RemoveAll(temporary) //nolint:errcheck // the key in it is gone by then
 	dir := job.Dir(temporary)
-	if err := os.WriteFile(dir.Key(), key, 0o600); err != nil {
+	if err := os.WriteFile(dir.Key(), key, 0o600); err != nil { // #nosec G703 -- in a folder that was just made
 		return nil, fmt.Errorf("copy the key: %w", err)
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	answers, err := phase.AskNodes(ctx, phase.Config{
-		Job: j, Dir: dir, Runner: runner, ConnectTimeout: time.Minute, Emit: func(job.Event) {},
+		Job: j, Dir: dir, Runner: runner, ConnectTimeout: o.connectWithin, Emit: func(job.Event) {},
 	}, "clean", "--output", outputJSON, "--older-than", o.olderThan.String(), fmt.Sprintf("--dry-run=%t", o.dryRun))
 	if err != nil {
 		return nil, fmt.Errorf("clean the other nodes: %w", err)

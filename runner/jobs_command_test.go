@@ -4,7 +4,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -100,4 +102,48 @@ func TestJobsAndClean(t *testing.T) {
 		t.Error("cancel")
 	}
 	in("waiting") // cancelled at the end, like the others that were started
+}
+
+// Runners that nobody has used for long go from all nodes; the one that cleans is used.
+func TestCleanNodes(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3)
+	old := ".ocihpc/bin/ocihpc-runner-0123456789abcdef"
+	var files []string
+	for _, home := range []string{c.home, c.hosts[0].Home, c.hosts[1].Home} {
+		file := filepath.Join(home, old)
+		c.write(file, "old", 0o700)
+		long := time.Now().Add(-60 * 24 * time.Hour)
+		if err := os.Chtimes(file, long, long); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	c.job.Nodes = append(c.job.Nodes, job.Node{Name: "gone", Address: "127.255.255.254", HostKey: c.job.Nodes[1].HostKey})
+	c.putJob()
+	for _, dry := range []bool{true, false} {
+		cmd := exec.CommandContext(t.Context(), runnerPath, "clean", "--nodes", c.dir.Job(), "--key", c.dir.Key(), "--connect-timeout", "1s", "--output", "json", fmt.Sprintf("--dry-run=%t", dry))
+		cmd.Env = c.env
+		var said strings.Builder
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		var found cleaned
+		if decoded := json.Unmarshal(out, &found); decoded != nil || len(found.Others) != 3 {
+			t.Fatalf("%v, %v: %s%s", err, decoded, out, &said)
+		}
+		for i, node := range append([]cleaned{found}, found.Others[:2]...) {
+			if len(node.Runners) != 1 || !strings.HasSuffix(node.Runners[0], old) || node.Error != "" || node.Node != c.job.Nodes[i].Name {
+				t.Errorf("dry run %t: %+v", dry, node)
+			}
+			if exists(files[i]) != dry {
+				t.Errorf("dry run %t: %s is there: %t", dry, files[i], exists(files[i]))
+			}
+		}
+		if gone := found.Others[2]; gone.Error == "" || err == nil {
+			t.Errorf("a node that is not there: %+v, %v", gone, err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(c.hosts[0].Home, ".ocihpc/bin/*")); err != nil || len(left) != 1 {
+		t.Errorf("left on a node: %v, %v", left, err)
+	}
 }

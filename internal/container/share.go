@@ -81,11 +81,12 @@ func (r *Record) received(reference string, i ReceivedImage) error {
 }
 
 // save writes an image as an archive. Podman's own form for Docker has layers by the digests that the configuration names.
+// Without --local, ctr may end before it has written all that containerd sent it.
 func (c client) save(ctx context.Context, image string, to io.Writer) error {
 	argv := []string{c.program, "save", image}
 	switch c.program {
 	case "ctr":
-		argv = []string{"ctr", "images", "export", "--platform", "linux/" + runtime.GOARCH, "-", longReference(image)}
+		argv = []string{"ctr", "images", "export", "--local", "--platform", "linux/" + runtime.GOARCH, "-", longReference(image)}
 	case "podman":
 		argv = []string{"podman", "save", "--quiet", "--format", "docker-archive", image}
 	}
@@ -97,7 +98,7 @@ func (c client) save(ctx context.Context, image string, to io.Writer) error {
 func (c client) load(ctx context.Context, archive io.Reader, output io.Writer) error {
 	argv := []string{c.program, "load", "--quiet"}
 	if c.program == "ctr" {
-		argv = []string{"ctr", "images", "import", "-"}
+		argv = []string{"ctr", "images", "import", "--local", "-"}
 	}
 	_, err := setup.Program{Argv: argv, User: c.who.as(), Env: c.environment(), Stdin: archive}.Run(ctx, output)
 	return err //nolint:wrapcheck // it names the program

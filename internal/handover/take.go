@@ -17,6 +17,7 @@ import (
 	"math/big"
 	"net"
 	"net/http/httputil"
+	"sync"
 	"time"
 )
 
@@ -52,11 +53,12 @@ func Take(ctx context.Context, o Offer, use func(io.Reader) error) error {
 	defer stop()
 	content := &whole{from: httputil.NewChunkedReader(&patient{conn})}
 	err = use(content)
+	failed := content.failure()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case content.err != nil: // it is why the use of it failed, too
-		return fmt.Errorf("take from %s: %w", o.Address, content.err)
+	case failed != nil: // it is why the use of it failed, too
+		return fmt.Errorf("take from %s: %w", o.Address, failed)
 	case err != nil:
 		return err
 	}
@@ -99,18 +101,28 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// whole reads to the sign of the end, and keeps why it did not come.
+// whole reads to the sign of the end, and keeps why it did not come. Who uses it may still read after its use has ended.
 type whole struct {
 	from io.Reader
+
+	lock sync.Mutex
 	err  error
 }
 
 func (w *whole) Read(p []byte) (int, error) {
 	n, err := w.from.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
+		w.lock.Lock()
+		defer w.lock.Unlock()
 		w.err = err
 	}
 	return n, err
+}
+
+func (w *whole) failure() error {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return w.err
 }
 
 // patient bounds the silence of the other side.

@@ -21,6 +21,9 @@ import (
 // endGrace is how long a program has for its end after SIGTERM.
 const endGrace = 5 * time.Second
 
+// streamGrace is how long whoever takes the output of a program that has ended may take for the last of it.
+const streamGrace = 5 * time.Minute
+
 // systemDirs are searched after PATH: a login over SSH often lacks the sbin folders, and sudo's secure_path some others.
 var systemDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
@@ -70,12 +73,12 @@ func (p Program) Run(ctx context.Context, output io.Writer) (string, error) {
 	cmd.Stdin = p.Stdin
 	cmd.Stderr = both
 	cmd.Stdout = io.MultiWriter(first, both)
-	if p.Stdout != nil {
-		cmd.Stdout = p.Stdout
-	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = endGrace
+	if p.Stdout != nil {
+		cmd.Stdout, cmd.WaitDelay = p.Stdout, streamGrace
+	}
 	if p.User != "" {
 		if err := becomeUser(cmd, p.User); err != nil {
 			return "", err
@@ -91,7 +94,7 @@ func (p Program) Run(ctx context.Context, output io.Writer) (string, error) {
 	}
 	var exit *exec.ExitError
 	switch {
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // a daemon of it holds its output open
+	case err == nil || errors.Is(err, exec.ErrWaitDelay) && p.Stdout == nil: // a daemon of it holds its output open
 		return stdout.String(), nil
 	case errors.As(err, &exit):
 		return stdout.String(), &ProgramError{Program: p.Argv[0], State: exit.String(), Signaled: exit.ExitCode() < 0, Said: lastLine(last.String())}
