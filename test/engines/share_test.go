@@ -36,8 +36,7 @@ func TestShareImages(t *testing.T) {
 	}
 }
 
-// sharedBy expects that one node pulls and the others get the same image from each other, and that a node whose firewall
-// keeps the others out does not keep them from having it.
+// sharedBy expects that one node pulls, that the others get the same image from each other, and that nothing is left to do.
 func (n *nodes) sharedBy(t *testing.T, want job.ContainerRuntime) {
 	t.Helper()
 	before := n.registry.BlobsSent()
