@@ -28,6 +28,7 @@ const (
 	PhaseCheck     Phase = "check"     // facts and checks, all nodes in parallel
 	PhaseEachNode  Phase = "each_node" // nccl-tests on each node alone
 	PhaseAllNodes  Phase = "all_nodes" // nccl-tests over all nodes
+	PhaseLocalise  Phase = "localise"  // nccl-tests over groups of nodes, to find the culprit
 	PhaseFinishing Phase = "finishing" // close connections, write the result
 )
 

@@ -80,8 +80,13 @@ func (c Checks) None() bool {
 	return c.Timezone == "" && len(c.Mounts) == 0 && !c.FirewallOff && c.CloudInitWaitSeconds == 0
 }
 
-// Benchmark asks for nccl-tests: first each node alone, then all nodes together.
+// Benchmark asks for nccl-tests: first each node alone, then all nodes together, unless Pattern says otherwise.
 type Benchmark struct {
+	// Pattern of the runs; empty means [PatternAuto].
+	Pattern Pattern `json:"pattern,omitempty"`
+	// MaxRuns bounds the runs of a pattern beyond each node alone and all together; 0 means 4 for each node, 16 at least.
+	MaxRuns int `json:"max_runs,omitempty"`
+
 	// Collective such as all_reduce.
 	Collective string `json:"collective"`
 	// MinSizeBytes and MaxSizeBytes bound the message sizes; each is the one before times StepFactor.

@@ -47,7 +47,7 @@ func fullJob() Job {
 			MaxSessions: 8, MaxDownloads: 4, MaxUploads: 3, MaxTransfers: 1, LockWaitSeconds: 5, ReconnectSeconds: 60,
 		},
 		Benchmark: &Benchmark{
-			Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: 1 << 30, StepFactor: 2, DataType: "float", RedOp: "sum",
+			Pattern: PatternTwoPass, MaxRuns: 9, Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: 1 << 30, StepFactor: 2, DataType: "float", RedOp: "sum",
 			Iterations: 20, WarmupIterations: 5, GPUsPerNode: 8, NCCLTestsDir: "/opt/oci-hpc/nccl-test/build",
 			Environment: map[string]string{"NCCL_DEBUG": "WARN"}, TimeoutSeconds: 600,
 			Expect: Expectation{MinBusbwGBPerS: &minimum, AtLeastBytes: 1 << 20}, ExpectPerNode: Expectation{MinBusbwGBPerS: &minimum},
@@ -56,12 +56,14 @@ func fullJob() Job {
 }
 
 func fullResult() Result {
-	number, root, wrong := 12.5, -1, int64(0)
+	number, root, rail, wrong := 12.5, -1, 3, int64(0)
 	placement := &Placement{TimeUS: &number, AlgbwGBPerS: &number, BusbwGBPerS: &number, WrongResults: &wrong}
 	failure := &Failure{Kind: "too_slow", Message: "m", Node: "gpu-2", Advice: "a"}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	return Result{
 		Version: Version, Key: fullJob().Key(), Outcome: Fail, Failure: failure, StartedAt: now, FinishedAt: now,
+		Suspects:     []Suspect{{Kind: SuspectGPU, Nodes: []string{"gpu-1"}, Index: &rail, Confidence: Certain, Evidence: []string{"e"}, Replace: true}},
+		ReplaceNodes: []string{"ocid1.instance.oc1..a"}, Conclusion: "c",
 		Nodes: []NodeResult{
 			{Name: "gpu-1", Address: "10.0.1.2", Checks: []Check{{Name: "gpu_count", Outcome: Warn, Message: "m", Advice: "a"}}, Facts: &Facts{
 				CloudInitDetail: "d",
@@ -75,7 +77,7 @@ func fullResult() Result {
 			{Name: "gpu-2", Address: "10.0.1.3", Checks: []Check{}},
 		},
 		Runs: []Measurement{{
-			Scope: ScopeAll, Nodes: []string{"gpu-1", "gpu-2"}, Outcome: Fail, Failure: failure, Command: []string{"mpirun"},
+			Scope: ScopeRail, Purpose: "p", Rail: &rail, Nodes: []string{"gpu-1", "gpu-2"}, Outcome: Fail, Failure: failure, Command: []string{"mpirun"},
 			Environment: map[string]string{"A": "b"}, ExitStatus: 7, Seconds: 1.5, LogFile: "all_nodes.log", LogSHA256: strings.Repeat("0f", 32),
 			Report: &Report{
 				Collective: "all_reduce", NCCLTestsVersion: "2.19.6", Ranks: []Rank{{Rank: 0, Host: "gpu-1", Device: 1, Name: "NVIDIA H200"}},
@@ -277,6 +279,8 @@ func TestValidate(t *testing.T) {
 		"variable":            {func(j *Job) { j.Benchmark.Environment = map[string]string{"A=B": "c"} }, "name of a variable"},
 		"line break in value": {func(j *Job) { j.Benchmark.Environment = map[string]string{"A": "b\nc"} }, "line break"},
 		"expectation":         {func(j *Job) { j.Benchmark.Expect.MinBusbwGBPerS = &negative }, "expect"},
+		"pattern":             {func(j *Job) { j.Benchmark.Pattern = "triples" }, "triples"},
+		"number of runs":      {func(j *Job) { j.Benchmark.MaxRuns = -1 }, "max_runs"},
 		"empty set-up":        {func(j *Job) { j.Setup = &Setup{} }, "asks for nothing"},
 		"negative transfers":  {func(j *Job) { j.Setup.MaxTransfers = -1 }, "max_transfers"},
 		"negative limit":      {func(j *Job) { j.Setup.MaxDownloads = -1 }, "max_downloads"},

@@ -28,6 +28,12 @@ type Result struct {
 	FinishedAt time.Time     `json:"finished_at"`
 	Nodes      []NodeResult  `json:"nodes"`
 	Runs       []Measurement `json:"runs"`
+	// Suspects are what the runs point at; none does not mean that all is good.
+	Suspects []Suspect `json:"suspects,omitempty"`
+	// ReplaceNodes are the nodes whose replacement can cure it: instance IDs, or names of nodes without one.
+	ReplaceNodes []string `json:"replace_nodes,omitempty"`
+	// Conclusion says in a sentence what the search for the culprit came to; empty when there was none.
+	Conclusion string `json:"conclusion,omitempty"`
 }
 
 // Failure is the reason for an outcome, for people.
@@ -123,11 +129,18 @@ type Scope string
 const (
 	ScopeNode Scope = "node" // one node alone
 	ScopeAll  Scope = "all"  // all nodes together
+	// ScopeGroup is a run of some nodes together, which serves the search for a culprit.
+	ScopeGroup Scope = "group"
+	ScopeRail  Scope = "rail" // one GPU of every node
 )
 
 // Measurement is one nccl-tests run and what it was judged to be.
 type Measurement struct {
-	Scope   Scope    `json:"scope"`
+	Scope Scope `json:"scope"`
+	// Purpose says why a run of scope group or rail was made, such as "halves, round 1".
+	Purpose string `json:"purpose,omitempty"`
+	// Rail is the index of the GPU that took part of each node, for scope rail.
+	Rail    *int     `json:"rail,omitempty"`
 	Nodes   []string `json:"nodes"` // names
 	Outcome Outcome  `json:"outcome"`
 	Failure *Failure `json:"failure,omitempty"`

@@ -118,6 +118,12 @@ func (v *problems) nodes(nodes []Node) {
 }
 
 func (v *problems) benchmark(b Benchmark) {
+	if b.Pattern != "" && !slices.Contains(Patterns, b.Pattern) {
+		v.add("benchmark.pattern %q is not one of %v", b.Pattern, Patterns)
+	}
+	if b.MaxRuns < 0 {
+		v.add("benchmark.max_runs is negative")
+	}
 	if !wordPattern.MatchString(b.Collective) {
 		v.add("benchmark.collective %q is not a collective of nccl-tests such as all_reduce", b.Collective)
 	}
