@@ -70,6 +70,7 @@ func configFlags(cmd *cobra.Command, cfg *lab.Config) {
 	flags.StringVar((*string)(&cfg.Hosts), "hosts", "", `what an instance is: "linux" (the default), a Linux host, or "none", a record of the API`)
 	flags.StringVar((*string)(&cfg.Init), "init", "", `what starts a host's services: "plain" (the default), sshd and cloud-init alone, or "systemd", as root`)
 	flags.StringSliceVar(&cfg.Without, "without", nil, "Debian packages of this machine that hosts do not have, such as docker.io,podman")
+	flags.IntVar(&cfg.GPUsPerHost, "gpus-per-host", 0, "how many of this machine's NVIDIA GPUs each host of a GPU shape has for itself; 0 (the default) gives all hosts all of them")
 	flags.Float64Var(&cfg.TimeScale, "time-scale", 0, "by how much OCI's intervals are shortened; 1000 (the default) makes a minute 60 ms")
 	flags.StringToIntVar(&cfg.Capacity, "capacity", nil, "hosts that the region has of a shape, such as BM.GPU4.8=4; other shapes have no limit")
 	flags.StringVar((*string)(&cfg.Shortage), "shortage", string(ocisim.ShortageWaits), `what a pool without capacity does: wait (the default), "runs-short" or "terminates"`)

@@ -77,6 +77,9 @@ type Config struct {
 	Scenario ocisim.Scenario `json:"scenario"`
 	// Without names Debian packages of this machine that hosts do not have, so that they can be installed there.
 	Without []string `json:"without"`
+	// GPUsPerHost is how many of this machine's real GPUs each host of a GPU shape has for itself; 0 gives all hosts all
+	// of them. More hosts than there are GPUs for do not boot.
+	GPUsPerHost int `json:"gpus_per_host"`
 	// Ports on 127.0.0.1; 0 means those of the lab that goes on, if they are free, or free ones.
 	HTTPPort    int `json:"http_port"`
 	HTTPSPort   int `json:"https_port"`

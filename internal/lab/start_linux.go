@@ -81,6 +81,9 @@ func Start(ctx context.Context, cfg Config) (*Lab, error) {
 	if cfg.Init != "" && cfg.Init != InitPlain && cfg.Init != InitSystemd {
 		return nil, fmt.Errorf("start the lab: init %q is unknown; choose %q or %q", cfg.Init, InitPlain, InitSystemd)
 	}
+	if cfg.GPUsPerHost < 0 {
+		return nil, fmt.Errorf("start the lab: %d GPUs a host are no number", cfg.GPUsPerHost)
+	}
 	if !(cfg.TimeScale >= 0) || math.IsInf(cfg.TimeScale, 1) { // so that NaN is none
 		return nil, fmt.Errorf("start the lab: time scale %g is no number above zero", cfg.TimeScale)
 	}

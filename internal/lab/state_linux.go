@@ -57,6 +57,7 @@ func (c Config) over(old Config) (Config, error) {
 	if c.Without == nil {
 		c.Without = old.Without
 	}
+	c.GPUsPerHost = cmp.Or(c.GPUsPerHost, old.GPUsPerHost)
 	scarcity := c.scarcity().Over(old.scarcity())
 	c.Capacity, c.Shortage, c.KeepVacancies = scarcity.Capacity, scarcity.Shortage, scarcity.KeepVacancies
 	return c, nil

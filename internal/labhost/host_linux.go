@@ -30,6 +30,7 @@ type host struct {
 	gateway      netip.Addr
 	mac          string
 	gpus         bool
+	nvidia       []string // the machine's real devices that it has
 	cloudInit    bool
 	files        []file
 	instance     *ocisim.Host // nil for the bastion
@@ -198,7 +199,7 @@ func (host *host) prepare(h *Hosts) (hostinit.Config, error) {
 		Address: host.address, Gateway: host.gateway, CloudInit: host.cloudInit, Systemd: h.cfg.Systemd,
 		NoSSH: host.instance != nil && host.instance.Effect == ocisim.NodeNoSSH,
 	}
-	for _, device := range append(devices, h.cfg.NVIDIADevices...) {
+	for _, device := range slices.Concat(devices, host.nvidia) {
 		if _, err := os.Stat(device); err == nil {
 			cfg.Devices = append(cfg.Devices, device)
 		}

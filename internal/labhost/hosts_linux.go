@@ -42,6 +42,8 @@ type Config struct {
 	// NVIDIADevices are the machine's real GPU devices, such as /dev/nvidia0; without one, hosts of GPU
 	// shapes have stand-ins.
 	NVIDIADevices []string
+	// GPUsPerHost is how many of the real GPUs a host has that no other has; 0 gives all hosts all of them.
+	GPUsPerHost int
 	// Systemd says that PID 1 of every host is systemd; see [MissingForSystemd].
 	Systemd bool
 	// Without names Debian packages of the machine that hosts do not have.
@@ -140,6 +142,10 @@ func (h *Hosts) BootBastion(ctx context.Context, b Bastion) error {
 func (h *Hosts) boot(ctx context.Context, host *host) error {
 	h.mu.Lock()
 	if err := h.admit(host.id); err != nil {
+		h.mu.Unlock()
+		return err
+	}
+	if err := h.dealGPUs(host); err != nil {
 		h.mu.Unlock()
 		return err
 	}
