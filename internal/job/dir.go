@@ -2,7 +2,10 @@
 
 package job
 
-import "path"
+import (
+	"path"
+	"strconv"
+)
 
 // Root is where the runner keeps itself and its jobs, below the login user's home on a node. Mode 0700.
 const Root = ".ocihpc"
@@ -40,7 +43,16 @@ const AllNodesRun = "all_nodes"
 // NodeRun is the name of the run of one node alone.
 func NodeRun(node string) string { return "each_node-" + node }
 
-// RunLog holds what one nccl-tests run printed; name is the run's, [AllNodesRun] or a [NodeRun].
+// Repeated is the name of the n-th repeat of a run, from 1. No node's name has a plus sign.
+func Repeated(run string, n int) string {
+	if n <= 1 {
+		return run
+	}
+	return run + "+" + strconv.Itoa(n)
+}
+
+// RunLog holds what one nccl-tests run printed; name is the run's, such as [AllNodesRun], a [NodeRun], or one of
+// their repeats.
 func (d Dir) RunLog(name string) string { return path.Join(string(d), name+".log") }
 
 // Key is the private key by which the head node reaches the others; mode 0600, gone when the job is over.

@@ -109,17 +109,14 @@ type Benchmark struct {
 	// Expect judges the run over all nodes; ExpectPerNode judges each node alone.
 	Expect        Expectation `json:"expect"`
 	ExpectPerNode Expectation `json:"expect_per_node"`
+	// Repeats is how often each run is made; 0 means once. The medians are judged.
+	Repeats int `json:"repeats,omitempty"`
+	// Baseline is an earlier result that the run over all nodes is compared with; nil means none.
+	Baseline *Baseline `json:"baseline,omitempty"`
+	// Transport that the run over all nodes must use.
+	Transport Transport `json:"transport,omitempty"`
 	// TimeoutSeconds bounds one nccl-tests run.
 	TimeoutSeconds int `json:"timeout_seconds"`
-}
-
-// Expectation is what a report is judged by. Correct results (no wrong value) and the right number of
-// ranks and hosts are always expected.
-type Expectation struct {
-	// MinBusbwGBPerS is the least bus bandwidth; nil means that bandwidth is reported, not judged.
-	MinBusbwGBPerS *float64 `json:"min_busbw_gb_per_s,omitempty"`
-	// AtLeastBytes: only sizes from here on are judged by MinBusbwGBPerS. 0 means only the largest.
-	AtLeastBytes int64 `json:"at_least_bytes,omitempty"`
 }
 
 // Key identifies the work: two jobs with the same nodes, parameters and triggers have the same key. It

@@ -50,14 +50,24 @@ func fullJob() Job {
 			Pattern: PatternTwoPass, MaxRuns: 9, Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: 1 << 30, StepFactor: 2, DataType: "float", RedOp: "sum",
 			Iterations: 20, WarmupIterations: 5, GPUsPerNode: 8, NCCLTestsDir: "/opt/oci-hpc/nccl-test/build",
 			Environment: map[string]string{"NCCL_DEBUG": "WARN"}, TimeoutSeconds: 600,
-			Expect: Expectation{MinBusbwGBPerS: &minimum, AtLeastBytes: 1 << 20}, ExpectPerNode: Expectation{MinBusbwGBPerS: &minimum},
+			Expect: Expectation{MinBusbwGBPerS: &minimum, AtLeastBytes: 1 << 20, Limits: []Limit{
+				{FromBytes: 8, ToBytes: 64, MinBusbwGBPerS: &minimum, WarnBusbwGBPerS: &minimum},
+			}}, ExpectPerNode: Expectation{MinBusbwGBPerS: &minimum},
+			Repeats: 3, Transport: TransportRDMA, Baseline: &Baseline{
+				Collective: "all_reduce", Ranks: 16, Hosts: 2, MaxRegressionPercent: &minimum, WarnRegressionPercent: &minimum, AtLeastBytes: 1 << 20,
+				Sizes: []SizeSummary{{SizeBytes: 1 << 30, OutOfPlace: NewSpread([]float64{440, 441}), InPlace: NewSpread([]float64{440})}},
+			},
 		},
 	}
 }
 
 func fullResult() Result {
-	number, root, rail, wrong := 12.5, -1, 3, int64(0)
-	placement := &Placement{TimeUS: &number, AlgbwGBPerS: &number, BusbwGBPerS: &number, WrongResults: &wrong}
+	number, number01, root, rail, wrong, gdr := 12.5, 0.05, -1, 3, int64(0), true
+	placement := &Placement{TimeUS: &number, AlgbwGBPerS: &number, BusbwGBPerS: &number, WrongResults: &wrong, Iterations: &Iterations{
+		MinUS: &number, MaxUS: &number, AvgUS: &number, P50US: &number, P95US: &number, P99US: &number, StdevUS: &number, CVPercent: &number,
+		Skipped: &wrong, TimesUS: []float64{1, 2}, ProcessMaxTimesUS: [][]float64{{1}, {2}},
+	}}
+	limits := []AppliedLimit{{Limit: Limit{FromBytes: 8, ToBytes: 64, MinBusbwGBPerS: &number, WarnBusbwGBPerS: &number}, Origin: OriginUser, Sizes: 2}}
 	failure := &Failure{Kind: "too_slow", Message: "m", Node: "gpu-2", Advice: "a"}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	return Result{
@@ -79,11 +89,21 @@ func fullResult() Result {
 		Runs: []Measurement{{
 			Scope: ScopeRail, Purpose: "p", Rail: &rail, Nodes: []string{"gpu-1", "gpu-2"}, Outcome: Fail, Failure: failure, Command: []string{"mpirun"},
 			Environment: map[string]string{"A": "b"}, ExitStatus: 7, Seconds: 1.5, LogFile: "all_nodes.log", LogSHA256: strings.Repeat("0f", 32),
+			Repeat: 1, Limits: limits, Remarks: []string{"r"}, NCCL: &NCCLLog{
+				Version: "2.28.3+cuda13.0", Network: "IB", Plugin: "p", Devices: []string{"mlx5_0:1/RoCE"}, Channels: map[string]int{"NET/IB": 2},
+				GPUDirectRDMA: &gdr, GIDIndex: &root, QueuePairs: 4, NVLSChannels: &root, Settings: map[string]string{"NCCL_NVLS_ENABLE": "0"},
+				Warnings: []NCCLWarning{{Host: "gpu-1", Message: "w"}},
+			},
 			Report: &Report{
 				Collective: "all_reduce", NCCLTestsVersion: "2.19.6", Ranks: []Rank{{Rank: 0, Host: "gpu-1", Device: 1, Name: "NVIDIA H200"}},
 				Rows:           []Row{{SizeBytes: 8, Count: 2, Type: "float", RedOp: "sum", Root: &root, OutOfPlace: placement, InPlace: placement}, {SizeBytes: 16}},
 				AvgBusbwGBPerS: &number, OutOfBounds: &wrong, Complete: true,
 			},
+		}},
+		Summaries: []Summary{{
+			Scope: ScopeAll, Nodes: []string{"gpu-1", "gpu-2"}, Outcome: Fail, Failure: failure, Repeats: 2, Runs: 2, Collective: "all_reduce", Ranks: 16, Hosts: 2,
+			Sizes: []SizeSummary{{SizeBytes: 8, OutOfPlace: NewSpread([]float64{1, 2}), InPlace: NewSpread([]float64{1, 2})}}, Limits: limits, Remarks: []string{"r"},
+			Regressions: []Regression{{SizeBytes: 8, Placement: "in_place", BaselineGBPerS: 2, BusbwGBPerS: 1, SlowerPercent: 50, PValue: &number01, Outcome: Fail}},
 		}},
 	}
 }
@@ -281,6 +301,15 @@ func TestValidate(t *testing.T) {
 		"expectation":         {func(j *Job) { j.Benchmark.Expect.MinBusbwGBPerS = &negative }, "expect"},
 		"pattern":             {func(j *Job) { j.Benchmark.Pattern = "triples" }, "triples"},
 		"number of runs":      {func(j *Job) { j.Benchmark.MaxRuns = -1 }, "max_runs"},
+		"limit's range":       {func(j *Job) { j.Benchmark.Expect.Limits[0].ToBytes = 8 }, "no range"},
+		"limit of nothing":    {func(j *Job) { j.Benchmark.Expect.Limits[0] = Limit{} }, "limits nothing"},
+		"warning below limit": {func(j *Job) { j.Benchmark.Expect.Limits[0].WarnBusbwGBPerS = new(float64) }, "never comes"},
+		"repeats":             {func(j *Job) { j.Benchmark.Repeats = 31 }, "repeats"},
+		"empty baseline":      {func(j *Job) { j.Benchmark.Baseline.Sizes = nil }, "no sizes"},
+		"baseline of nothing": {func(j *Job) { j.Benchmark.Baseline.Sizes[0] = SizeSummary{} }, "no bus bandwidth"},
+		"negative baseline":   {func(j *Job) { j.Benchmark.Baseline.Sizes[0].InPlace.Median = -1 }, "negative"},
+		"regression":          {func(j *Job) { j.Benchmark.Baseline.MaxRegressionPercent = &negative }, "percent"},
+		"transport":           {func(j *Job) { j.Benchmark.Transport = "ib" }, "transport"},
 		"empty set-up":        {func(j *Job) { j.Setup = &Setup{} }, "asks for nothing"},
 		"negative transfers":  {func(j *Job) { j.Setup.MaxTransfers = -1 }, "max_transfers"},
 		"negative limit":      {func(j *Job) { j.Setup.MaxDownloads = -1 }, "max_downloads"},

@@ -48,4 +48,26 @@ type Placement struct {
 	AlgbwGBPerS  *float64 `json:"algbw_gb_per_s"`
 	BusbwGBPerS  *float64 `json:"busbw_gb_per_s"`
 	WrongResults *int64   `json:"wrong"`
+	// Iterations are the statistics of -I (nccl-tests 2.19.2 and later); nil without it.
+	Iterations *Iterations `json:"iterations,omitempty"`
+}
+
+// Iterations are the times of the single iterations behind a mean. The text has four of the values, the JSON
+// report all; nil or empty is what was not printed.
+type Iterations struct {
+	MinUS     *float64 `json:"min_us,omitempty"`
+	MaxUS     *float64 `json:"max_us,omitempty"`
+	AvgUS     *float64 `json:"avg_us,omitempty"`
+	P50US     *float64 `json:"p50_us,omitempty"`
+	P95US     *float64 `json:"p95_us,omitempty"`
+	P99US     *float64 `json:"p99_us,omitempty"`
+	StdevUS   *float64 `json:"stdev_us,omitempty"`   // of the population
+	CVPercent *float64 `json:"cv_percent,omitempty"` // coefficient of variation
+	// Skipped is how many samples at the beginning were left out (-K).
+	Skipped *int64 `json:"skipped,omitempty"`
+	// TimesUS of the iterations, in order.
+	TimesUS []float64 `json:"times_us,omitempty"`
+	// ProcessMaxTimesUS are the times of each process, by process and iteration. It is time within the collective:
+	// who arrives late waits least.
+	ProcessMaxTimesUS [][]float64 `json:"process_max_times_us,omitempty"`
 }

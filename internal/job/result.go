@@ -34,6 +34,8 @@ type Result struct {
 	ReplaceNodes []string `json:"replace_nodes,omitempty"`
 	// Conclusion says in a sentence what the search for the culprit came to; empty when there was none.
 	Conclusion string `json:"conclusion,omitempty"`
+	// Summaries are one for each group of nodes that was measured: over all repeats of its run.
+	Summaries []Summary `json:"summaries,omitempty"`
 }
 
 // Failure is the reason for an outcome, for people.
@@ -150,6 +152,14 @@ type Measurement struct {
 	Environment map[string]string `json:"environment"`
 	ExitStatus  int               `json:"exit_status"` // -1 when it never ended by itself
 	Seconds     float64           `json:"seconds"`
+	// Repeat counts the runs over the same nodes, from 1; 0 where there is only one.
+	Repeat int `json:"repeat,omitempty"`
+	// Limits are those that this run was judged by; none where its repeats are judged together.
+	Limits []AppliedLimit `json:"limits,omitempty"`
+	// Remarks say what the verdict does not rest on, and why.
+	Remarks []string `json:"remarks,omitempty"`
+	// NCCL is what NCCL's own log tells of the run; nil where it tells nothing.
+	NCCL *NCCLLog `json:"nccl,omitempty"`
 	// LogSHA256 is the digest of the raw output, kept in the job directory as LogFile.
 	LogFile   string `json:"log_file"`
 	LogSHA256 string `json:"log_sha256"`

@@ -4,7 +4,7 @@ package job
 
 import "slices"
 
-// Overall gives the run over all nodes, or that of the only node; nil when there was none.
+// Overall gives the run over all nodes, the first of its repeats, or that of the only node; nil when there was none.
 func (r *Result) Overall() *Measurement {
 	for i := range r.Runs {
 		if r.Runs[i].Scope == ScopeAll {
@@ -17,7 +17,7 @@ func (r *Result) Overall() *Measurement {
 	return nil
 }
 
-// Alone gives the run of one node alone; nil when there was none.
+// Alone gives the run of one node alone, the first of its repeats; nil when there was none.
 func (r *Result) Alone(node string) *Measurement {
 	for i := range r.Runs {
 		if r.Runs[i].Scope == ScopeNode && slices.Equal(r.Runs[i].Nodes, []string{node}) {
@@ -42,10 +42,34 @@ func (r *Result) NodeOutcome(node string) Outcome {
 			worst = Worse(worst, check.Outcome)
 		}
 	}
-	if run := r.Alone(node); run != nil {
-		worst = Worse(worst, run.Outcome)
+	for _, run := range r.Runs {
+		if run.Scope == ScopeNode && slices.Equal(run.Nodes, []string{node}) {
+			worst = Worse(worst, run.Outcome)
+		}
+	}
+	if s := r.SummaryOf(ScopeNode, node); s != nil {
+		worst = Worse(worst, s.Outcome)
 	}
 	return worst
+}
+
+// OverallSummary gives the summary of the runs over all nodes, or of those of the only node; nil when there is none.
+func (r *Result) OverallSummary() *Summary {
+	overall := r.Overall()
+	if overall == nil {
+		return nil
+	}
+	return r.SummaryOf(overall.Scope, overall.Nodes...)
+}
+
+// SummaryOf gives the summary of the runs over these nodes; nil when there is none.
+func (r *Result) SummaryOf(scope Scope, nodes ...string) *Summary {
+	for i := range r.Summaries {
+		if r.Summaries[i].Scope == scope && slices.Equal(r.Summaries[i].Nodes, nodes) {
+			return &r.Summaries[i]
+		}
+	}
+	return nil
 }
 
 // severity orders outcomes. A check that cannot tell is no reason to doubt a node.

@@ -155,15 +155,8 @@ func (v *problems) benchmark(b Benchmark) {
 			v.add("benchmark.environment: the value of %s holds a line break or NUL", name)
 		}
 	}
-	v.expectation("expect", b.Expect)
-	v.expectation("expect_per_node", b.ExpectPerNode)
+	v.verdict(b)
 	if b.TimeoutSeconds <= 0 {
 		v.add("benchmark.timeout_seconds must be more than 0")
-	}
-}
-
-func (v *problems) expectation(field string, e Expectation) {
-	if e.AtLeastBytes < 0 || (e.MinBusbwGBPerS != nil && *e.MinBusbwGBPerS < 0) {
-		v.add("benchmark.%s is negative", field)
 	}
 }

@@ -291,9 +291,11 @@ func FormatBytes(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-func collectiveName(r *job.Report) string {
-	if r.Collective == "" {
+func collectiveName(r *job.Report) string { return nameOf(r.Collective) }
+
+func nameOf(collective string) string {
+	if collective == "" {
 		return "the collective"
 	}
-	return r.Collective
+	return collective
 }

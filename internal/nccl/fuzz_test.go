@@ -21,11 +21,11 @@ func wantOf(reports []job.Report) Want {
 }
 
 func passes(output Output, expect job.Expectation) bool {
-	outcome, failure := Judge(output.Reports, output.Failure, expect, wantOf(output.Reports))
-	if (outcome == job.Pass) != (failure == nil) {
+	v := Judge(output.Reports, output.Failure, Criteria{Expect: expect}, wantOf(output.Reports))
+	if (v.Outcome == job.Pass) != (v.Failure == nil) {
 		panic("an outcome without its reason, or a reason for a pass")
 	}
-	return outcome == job.Pass
+	return v.Outcome == job.Pass
 }
 
 // wholeFooter is the line without which no report is complete.

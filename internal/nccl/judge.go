@@ -13,6 +13,9 @@ import (
 // Kinds of failure that only a comparison with what was asked for shows.
 const (
 	KindTooSlow         = "too_slow"         // below the expected bus bandwidth
+	KindSlow            = "slow"             // below the bus bandwidth that warns
+	KindRegression      = "regression"       // slower than the baseline
+	KindOtherBaseline   = "other_baseline"   // the baseline is of another kind of run
 	KindWrongRanks      = "wrong_ranks"      // not the ranks or hosts that were asked for
 	KindIndependentRuns = "independent_runs" // N runs of one process each instead of one run of N
 	KindNotValidated    = "not_validated"    // nobody counted wrong values
@@ -27,10 +30,45 @@ type Want struct {
 	Hosts int
 }
 
-// Judge says what a run is worth. It looks at rows, never at the footer's average. A failure is
-// [job.Fail] when the run was right but its results are not good enough (wrong values, too slow), and
-// [job.CouldNotRun] for everything that keeps it from being judged.
-func Judge(reports []job.Report, failure *job.Failure, expect job.Expectation, want Want) (job.Outcome, *job.Failure) {
+// Verdict is what a run, or all repeats of it, are worth. A failure is [job.Fail] when the run was right but
+// its results are not good enough (wrong values, too slow), and [job.CouldNotRun] for everything that keeps it
+// from being judged.
+type Verdict struct {
+	Outcome job.Outcome
+	// Failure says why the outcome is not a pass; nil when it is.
+	Failure *job.Failure
+	// Limits are those that were applied.
+	Limits      []job.AppliedLimit
+	Regressions []job.Regression
+	// Remarks say what the verdict does not rest on, and why.
+	Remarks []string
+}
+
+// add joins another verdict on the same run: the worse one decides.
+func (v *Verdict) add(other Verdict) {
+	if job.Worse(v.Outcome, other.Outcome) != v.Outcome || v.Outcome == "" {
+		v.Outcome, v.Failure = other.Outcome, other.Failure
+	} else if other.Outcome == v.Outcome && v.Failure != nil && other.Failure != nil {
+		both := *v.Failure
+		both.Message += "; " + other.Failure.Message
+		v.Failure = &both
+	}
+	v.Limits = append(v.Limits, other.Limits...)
+	v.Regressions = append(v.Regressions, other.Regressions...)
+	v.Remarks = append(v.Remarks, other.Remarks...)
+}
+
+// Judge says what one run is worth. It looks at rows, never at the footer's average.
+func Judge(reports []job.Report, failure *job.Failure, by Criteria, want Want) Verdict {
+	if outcome, f := Right(reports, failure, want); outcome != job.Pass {
+		return Verdict{Outcome: outcome, Failure: f}
+	}
+	return by.Judge(Summarise([]*job.Report{&reports[0]}))
+}
+
+// Right says whether a run is one complete run of what was asked for, with right values. Its bandwidth is not
+// judged.
+func Right(reports []job.Report, failure *job.Failure, want Want) (job.Outcome, *job.Failure) {
 	if failure != nil {
 		if failure.Kind == KindWrongResults || failure.Kind == KindMinBandwidthMissed {
 			return job.Fail, failure
@@ -49,10 +87,7 @@ func Judge(reports []job.Report, failure *job.Failure, expect job.Expectation, w
 			return job.CouldNotRun, f
 		}
 	}
-	if expect.MinBusbwGBPerS == nil {
-		return job.Pass, nil
-	}
-	return judgeBandwidth(report, *expect.MinBusbwGBPerS, expect.AtLeastBytes)
+	return job.Pass, nil
 }
 
 // notOneRun looks for the one complete run of the ranks that were asked for.
@@ -169,48 +204,6 @@ func roundingOf(value float64) float64 {
 		return 0.5
 	}
 	return value / 10
-}
-
-// judgeBandwidth compares each placement of the sizes from atLeast bytes on, or of the largest one, with min.
-func judgeBandwidth(r *job.Report, minimum float64, atLeast int64) (job.Outcome, *job.Failure) {
-	if len(r.Ranks) == 1 {
-		return job.CouldNotRun, &job.Failure{Kind: KindNoBandwidth,
-			Message: fmt.Sprintf("one rank alone has no bus bandwidth, but at least %.4g GB/s are expected", minimum),
-			Advice:  "expect a bandwidth only of runs with two GPUs or more"}
-	}
-	largest := r.Rows[0].SizeBytes
-	for _, row := range r.Rows {
-		largest = max(largest, row.SizeBytes)
-	}
-	from := atLeast
-	if from == 0 {
-		from = largest
-	}
-	if largest < from {
-		return job.CouldNotRun, &job.Failure{Kind: KindSizeNotReached,
-			Message: fmt.Sprintf("the expectation is about %s and more, but the largest size measured was %s", FormatBytes(from), FormatBytes(largest)),
-			Advice:  "measure larger sizes (nccl-tests reduce the maximum to what fits into GPU memory), or expect a bandwidth from a smaller size on"}
-	}
-	var slow []string
-	judged := 0
-	for _, row := range r.Rows {
-		if row.SizeBytes < from {
-			continue
-		}
-		for _, p := range placements(row) {
-			judged++
-			if !(*p.busbw >= minimum) {
-				slow = append(slow, fmt.Sprintf("%.4g GB/s at %s %s", *p.busbw, FormatBytes(row.SizeBytes), p.name))
-			}
-		}
-	}
-	if len(slow) == 0 {
-		return job.Pass, nil
-	}
-	return job.Fail, &job.Failure{Kind: KindTooSlow,
-		Message: fmt.Sprintf("%s is below the expected %.4g GB/s bus bandwidth in %d of %d values: %s",
-			collectiveName(r), minimum, len(slow), judged, listed(slow, 3)),
-		Advice: "compare the runs of each node alone to find a slow node; if all are good, look at the network between them (NCCL_DEBUG=INFO shows NET/IB when RDMA is used, NET/Socket when it is not)"}
 }
 
 type placement struct {

@@ -88,7 +88,8 @@ func TestJudge(t *testing.T) {
 				text = changed
 			}
 			output := parse(t, text, statuses[test.log])
-			outcome, failure := Judge(output.Reports, output.Failure, test.expect, test.want)
+			v := Judge(output.Reports, output.Failure, Criteria{Expect: test.expect}, test.want)
+			outcome, failure := v.Outcome, v.Failure
 			if outcome != test.outcome {
 				t.Errorf("outcome %s, want %s (%+v)", outcome, test.outcome, failure)
 			}
@@ -107,11 +108,11 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeWithoutReport(t *testing.T) {
 	t.Parallel()
-	if outcome, f := Judge(nil, nil, job.Expectation{}, Want{2, 1}); outcome != job.CouldNotRun || f == nil || f.Kind != KindNoOutput {
+	if outcome, f := Right(nil, nil, Want{2, 1}); outcome != job.CouldNotRun || f == nil || f.Kind != KindNoOutput {
 		t.Errorf("%s %+v", outcome, f)
 	}
 	cut := []job.Report{{Rows: []job.Row{{SizeBytes: 8}}}}
-	if outcome, f := Judge(cut, nil, job.Expectation{}, Want{2, 1}); outcome != job.CouldNotRun || f == nil || f.Kind != KindIncomplete {
+	if outcome, f := Right(cut, nil, Want{2, 1}); outcome != job.CouldNotRun || f == nil || f.Kind != KindIncomplete {
 		t.Errorf("%s %+v", outcome, f)
 	}
 }

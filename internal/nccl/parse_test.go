@@ -102,8 +102,8 @@ func TestGolden(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// half is a placement with every value present.
-func half(time, algbw, busbw float64, wrong int64) *job.Placement {
+// placed is a placement with every value present.
+func placed(time, algbw, busbw float64, wrong int64) *job.Placement {
 	return &job.Placement{TimeUS: &time, AlgbwGBPerS: &algbw, BusbwGBPerS: &busbw, WrongResults: &wrong}
 }
 
@@ -134,39 +134,39 @@ func TestNumbersByHand(t *testing.T) {
 		average    float64
 	}{
 		{"v2.16.8.all_reduce", "all_reduce", "", 9, 8, job.Row{SizeBytes: 134217728, Count: 33554432, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(469.7, 285.75, 285.75, 0), InPlace: half(468.0, 286.77, 286.77, 0)}, 66.3881},
+			OutOfPlace: placed(469.7, 285.75, 285.75, 0), InPlace: placed(468.0, 286.77, 286.77, 0)}, 66.3881},
 		{"v2.19.6.all_reduce", "all_reduce", "2.19.6", 9, 0, job.Row{SizeBytes: 8, Count: 2, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(11.07, 0, 0, 0), InPlace: half(11.76, 0, 0, 0)}, 66.2377},
+			OutOfPlace: placed(11.07, 0, 0, 0), InPlace: placed(11.76, 0, 0, 0)}, 66.2377},
 		{"v2.19.6.reduce", "reduce", "2.19.6", 4, 3, job.Row{SizeBytes: 33554432, Count: 8388608, Type: "float", RedOp: "sum", Root: ptr(0),
-			OutOfPlace: half(104.92, 319.82, 319.82, 0), InPlace: half(105.15, 319.11, 319.11, 0)}, 98.2037},
+			OutOfPlace: placed(104.92, 319.82, 319.82, 0), InPlace: placed(105.15, 319.11, 319.11, 0)}, 98.2037},
 		{"v2.16.8.broadcast", "broadcast", "", 4, 1, job.Row{SizeBytes: 32768, Count: 8192, Type: "float", RedOp: "none", Root: ptr(0),
-			OutOfPlace: half(10.54, 3.11, 3.11, 0), InPlace: half(11.10, 2.95, 2.95, 0)}, 96.0275},
+			OutOfPlace: placed(10.54, 3.11, 3.11, 0), InPlace: placed(11.10, 2.95, 2.95, 0)}, 96.0275},
 		{"v2.16.8.hypercube", "hypercube", "", 4, 2, job.Row{SizeBytes: 1048576, Count: 131072, Type: "float", RedOp: "", Root: ptr(-1),
-			OutOfPlace: half(20.14, 26.03, 26.03, 0), InPlace: half(16.65, 31.48, 31.48, 0)}, 56.015},
+			OutOfPlace: placed(20.14, 26.03, 26.03, 0), InPlace: placed(16.65, 31.48, 31.48, 0)}, 56.015},
 		{"v2.19.6.alltoall", "alltoall", "2.19.6", 4, 3, job.Row{SizeBytes: 33554432, Count: 4194304, Type: "float", RedOp: "none", Root: ptr(-1),
-			OutOfPlace: half(80.82, 415.16, 207.58, 0), InPlace: unchecked(half(79.79, 420.53, 210.27, 0))}, 62.324},
+			OutOfPlace: placed(80.82, 415.16, 207.58, 0), InPlace: unchecked(placed(79.79, 420.53, 210.27, 0))}, 62.324},
 		{"v2.16.8.nocheck", "all_reduce", "", 3, 2, job.Row{SizeBytes: 16777216, Count: 4194304, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: unchecked(half(77.62, 216.15, 216.15, 0)), InPlace: unchecked(half(74.61, 224.88, 224.88, 0))}, 137.657},
+			OutOfPlace: unchecked(placed(77.62, 216.15, 216.15, 0)), InPlace: unchecked(placed(74.61, 224.88, 224.88, 0))}, 137.657},
 		{"v2.19.6.periter", "all_reduce", "2.19.6", 2, 1, job.Row{SizeBytes: 4194304, Count: 1048576, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(37.19, 112.77, 112.77, 0), InPlace: half(36.96, 113.48, 113.48, 0)}, 86.565},
+			OutOfPlace: placed(37.19, 112.77, 112.77, 0), InPlace: placed(36.96, 113.48, 113.48, 0)}, 86.565},
 		{"v2.19.6.stamps", "all_reduce", "2.19.6", 2, 0, job.Row{SizeBytes: 1048576, Count: 262144, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(13.99, 74.96, 74.96, 0), InPlace: half(13.67, 76.71, 76.71, 0)}, 100.066},
+			OutOfPlace: placed(13.99, 74.96, 74.96, 0), InPlace: placed(13.67, 76.71, 76.71, 0)}, 100.066},
 		{"v2.16.8.one", "all_reduce", "", 3, 2, job.Row{SizeBytes: 67108864, Count: 16777216, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(35.23, 1904.73, 0, 0), InPlace: half(0.22, 301274.36, 0, 0)}, 0},
+			OutOfPlace: placed(35.23, 1904.73, 0, 0), InPlace: placed(0.22, 301274.36, 0, 0)}, 0},
 		{"v2.19.6.one", "all_reduce", "2.19.6", 3, 1, job.Row{SizeBytes: 8388608, Count: 2097152, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(7.18, 1169.0, 0, 0), InPlace: half(0.47, 17666, 0, 0)}, 0},
+			OutOfPlace: placed(7.18, 1169.0, 0, 0), InPlace: placed(0.47, 17666, 0, 0)}, 0},
 		{"v2.16.8.oom", "all_reduce", "", 1, 0, job.Row{SizeBytes: 48247057064, Count: 12061764266, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(137861, 349.97, 349.97, 0), InPlace: half(138084, 349.40, 349.40, 0)}, 349.686},
+			OutOfPlace: placed(137861, 349.97, 349.97, 0), InPlace: placed(138084, 349.40, 349.40, 0)}, 349.686},
 		{"v2.19.6.types", "all_reduce", "2.19.6", 12, 10, job.Row{SizeBytes: 1048576, Count: 1048576, Type: "f8e4m3", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(16.19, 64.77, 64.77, 0), InPlace: half(16.15, 64.92, 64.92, 0)}, 71.9999},
+			OutOfPlace: placed(16.19, 64.77, 64.77, 0), InPlace: placed(16.15, 64.92, 64.92, 0)}, 71.9999},
 		{"v2.16.8.ops", "all_reduce", "", 12, 11, job.Row{SizeBytes: 4194304, Count: 2097152, Type: "half", RedOp: "mulsum", Root: ptr(-1),
-			OutOfPlace: half(33.71, 124.44, 124.44, 0), InPlace: half(33.59, 124.88, 124.88, 0)}, 92.7236},
+			OutOfPlace: placed(33.71, 124.44, 124.44, 0), InPlace: placed(33.59, 124.88, 124.88, 0)}, 92.7236},
 		{"v2.19.6.info", "all_reduce", "2.19.6", 3, 0, job.Row{SizeBytes: 1048576, Count: 262144, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(15.09, 69.48, 69.48, 0), InPlace: half(14.78, 70.97, 70.97, 0)}, 170.128},
+			OutOfPlace: placed(15.09, 69.48, 69.48, 0), InPlace: placed(14.78, 70.97, 70.97, 0)}, 170.128},
 		{"v2.19.6.cycles", "all_reduce", "2.19.6", 4, 3, job.Row{SizeBytes: 4194304, Count: 1048576, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(34.18, 122.72, 122.72, 0), InPlace: half(33.50, 125.21, 125.21, 0)}, 98.4583},
+			OutOfPlace: placed(34.18, 122.72, 122.72, 0), InPlace: placed(33.50, 125.21, 125.21, 0)}, 98.4583},
 		{"v2.19.6.report.json", "all_reduce", "", 3, 2, job.Row{SizeBytes: 67108864, Count: 16777216, Type: "float", RedOp: "sum", Root: ptr(-1),
-			OutOfPlace: half(248.37595, 270.190669, 270.190669, 0), InPlace: half(248.64865, 269.894343, 269.894343, 0)}, 170.322528},
+			OutOfPlace: placed(248.37595, 270.190669, 270.190669, 0), InPlace: placed(248.64865, 269.894343, 269.894343, 0)}, 170.322528},
 	} {
 		t.Run(test.log, func(t *testing.T) {
 			t.Parallel()

@@ -91,9 +91,9 @@ func TestOtherEras(t *testing.T) {
 		want       job.Row
 	}{
 		{"2.11", v2, 2, job.Row{SizeBytes: 16, Count: 4, Type: "float", RedOp: "sum",
-			OutOfPlace: unchecked(half(12.00, 1.50, 1.50, 0)), InPlace: unchecked(half(12.10, 1.49, 1.49, 0))}},
+			OutOfPlace: unchecked(placed(12.00, 1.50, 1.50, 0)), InPlace: unchecked(placed(12.10, 1.49, 1.49, 0))}},
 		{"1.0", v1, 1, job.Row{SizeBytes: 8, Count: 2, Type: "float", RedOp: "sum",
-			OutOfPlace: unchecked(half(55, 0.25, 0.25, 0)), InPlace: unchecked(half(53, 0.25, 0.25, 0))}},
+			OutOfPlace: unchecked(placed(55, 0.25, 0.25, 0)), InPlace: unchecked(placed(53, 0.25, 0.25, 0))}},
 	} {
 		output := parse(t, test.text, ptr(0))
 		if output.Failure != nil || len(output.Reports) != 1 {

@@ -39,11 +39,10 @@ func (p allNodes) Run(ctx context.Context) error {
 	if err := agent.Listen(ctx, p.Dir.Socket()); err != nil {
 		return err
 	}
-	m := p.measure(ctx, run{
+	p.take(p.repeat(ctx, run{
 		scope: job.ScopeAll, nodes: p.nodes, name: job.AllNodesRun, at: p.nodes[0].at, ranks: gpus * len(p.nodes),
-		command: command, expect: p.Job.Benchmark.Expect,
-	})
-	p.runs = append(p.runs, m)
+		command: command, expect: p.Job.Benchmark.Expect, baseline: p.Job.Benchmark.Baseline,
+	}))
 	return agent.Close()
 }
 

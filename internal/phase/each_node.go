@@ -28,7 +28,8 @@ func (p eachNode) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runs := make([]job.Measurement, len(p.nodes))
+	expect, baseline := p.expected()
+	runs := make([]repeated, len(p.nodes))
 	var done atomic.Int64
 	var group errgroup.Group
 	group.SetLimit(parallel)
@@ -38,37 +39,44 @@ func (p eachNode) Run(ctx context.Context) error {
 			return err
 		}
 		group.Go(func() error {
-			runs[i] = p.measure(ctx, run{
+			runs[i] = p.repeat(ctx, run{
 				scope: job.ScopeNode, nodes: []*nodeWork{n}, name: job.NodeRun(n.Name), at: n.at, ranks: gpus,
 				command: launch.Single(program, nccl.Args(*p.Job.Benchmark, gpus), p.environment(), n.found.Facts.OpenMPIBin),
-				expect:  p.Job.Benchmark.ExpectPerNode,
+				expect:  expect, baseline: baseline,
 			})
 			p.emit(job.Event{
-				Type: job.EventNode, Node: n.Name, Outcome: runs[i].Outcome, Message: verdict(runs[i]),
+				Type: job.EventNode, Node: n.Name, Outcome: runs[i].summary.Outcome, Message: verdict(runs[i]),
 				Done: int(done.Add(1)), Total: len(p.nodes),
 			})
 			return nil
 		})
 	}
 	_ = group.Wait() // every failure is with its run
-	p.runs = append(p.runs, runs...)
-	for _, m := range runs { // with a node that does not work, a run over all would hang or fail
-		if m.Outcome == job.CouldNotRun {
-			return &Stop{m.Outcome, *m.Failure}
+	p.take(runs...)
+	for _, r := range runs { // with a node that does not work, a run over all would hang or fail
+		if r.summary.Outcome == job.CouldNotRun {
+			return &Stop{r.summary.Outcome, *r.summary.Failure}
 		}
 	}
 	return nil
 }
 
-// verdict puts a measurement into one line.
-func verdict(m job.Measurement) string {
-	if m.Failure != nil {
-		return m.Failure.Message
+// expected is what each node alone is judged by. The run of the only node is the run over all nodes too.
+func (p eachNode) expected() (job.Expectation, *job.Baseline) {
+	b := p.Job.Benchmark
+	if len(p.nodes) > 1 {
+		return b.ExpectPerNode, nil
 	}
-	if m.Report != nil {
-		if busbw, size, ok := m.Report.PeakBusbw(); ok {
-			return fmt.Sprintf("%d ranks, up to %.2f GB/s bus bandwidth at %s", len(m.Report.Ranks), busbw, nccl.FormatBytes(size))
-		}
+	return b.ExpectPerNode.And(b.Expect, b.MaxSizeBytes), b.Baseline
+}
+
+// verdict puts a run with its repeats into one line.
+func verdict(r repeated) string {
+	if r.summary.Failure != nil {
+		return r.summary.Failure.Message
+	}
+	if busbw, size, ok := r.summary.Peak(); ok {
+		return fmt.Sprintf("%d ranks, up to %.2f GB/s bus bandwidth at %s", r.summary.Ranks, busbw, nccl.FormatBytes(size))
 	}
 	return "measured"
 }

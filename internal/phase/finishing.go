@@ -33,7 +33,7 @@ func (p finishing) Run(context.Context) error {
 
 // result puts together what was found; stop is why the phases ended early, if they did.
 func (w *work) result(stop *Stop) job.Result {
-	r := job.Result{Version: job.Version, Key: w.Job.Key(), Outcome: job.Pass, Nodes: []job.NodeResult{}, Runs: w.runs}
+	r := job.Result{Version: job.Version, Key: w.Job.Key(), Outcome: job.Pass, Nodes: []job.NodeResult{}, Runs: w.runs, Summaries: w.summaries}
 	if r.Runs == nil {
 		r.Runs = []job.Measurement{}
 	}
@@ -43,6 +43,11 @@ func (w *work) result(stop *Stop) job.Result {
 	for _, m := range w.runs {
 		if worst := job.Worse(r.Outcome, m.Outcome); worst != r.Outcome {
 			r.Outcome, r.Failure = worst, m.Failure
+		}
+	}
+	for _, s := range w.summaries {
+		if worst := job.Worse(r.Outcome, s.Outcome); worst != r.Outcome {
+			r.Outcome, r.Failure = worst, s.Failure
 		}
 	}
 	for _, n := range w.nodes {

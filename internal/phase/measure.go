@@ -31,13 +31,17 @@ type run struct {
 	command launch.Command
 	expect  job.Expectation
 	ranks   int
+	// baseline to compare with, if there is one.
+	baseline *job.Baseline
+	// number of this one among its repeats, from 1; 0 where it is the only one and judged by itself.
+	number int
 }
 
 // measure makes a run and judges it. The raw output stays in the job's directory.
 func (w *work) measure(ctx context.Context, r run) job.Measurement {
 	m := job.Measurement{
 		Scope: r.scope, Command: r.command.Argv, Environment: maps.Clone(r.command.Env), ExitStatus: -1,
-		LogFile: path.Base(w.Dir.RunLog(r.name)),
+		LogFile: path.Base(w.Dir.RunLog(r.name)), Repeat: r.number,
 	}
 	if m.Environment == nil {
 		m.Environment = map[string]string{}
@@ -88,13 +92,25 @@ func (w *work) judge(ctx context.Context, m job.Measurement, r run, parser *nccl
 	case !ended:
 		return couldNotRun(m, job.Failure{Kind: "connection_lost", Message: fmt.Sprintf("the end of the run is not known: %v", err), Advice: "see whether the node still runs, then start the job again"})
 	}
-	m.Outcome, m.Failure = nccl.Judge(said.Reports, said.Failure, r.expect, nccl.Want{Ranks: r.ranks, Hosts: len(r.nodes)})
-	if m.Failure != nil && m.Failure.Node == "" && len(r.nodes) == 1 {
-		failure := *m.Failure
-		failure.Node = r.nodes[0].Name
-		m.Failure = &failure
+	want := nccl.Want{Ranks: r.ranks, Hosts: len(r.nodes)}
+	if r.number > 0 { // the bandwidth is judged when all repeats are there
+		m.Outcome, m.Failure = nccl.Right(said.Reports, said.Failure, want)
+	} else {
+		verdict := nccl.Judge(said.Reports, said.Failure, w.criteria(r, m.Report), want)
+		m.Outcome, m.Failure, m.Limits, m.Remarks = verdict.Outcome, verdict.Failure, verdict.Limits, verdict.Remarks
 	}
+	m.Failure = r.named(m.Failure)
 	return m
+}
+
+// named gives a failure of a run on one node that node's name.
+func (r run) named(failure *job.Failure) *job.Failure {
+	if failure == nil || failure.Node != "" || len(r.nodes) != 1 {
+		return failure
+	}
+	named := *failure
+	named.Node = r.nodes[0].Name
+	return &named
 }
 
 func couldNotRun(m job.Measurement, failure job.Failure) job.Measurement {

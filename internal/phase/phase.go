@@ -65,6 +65,8 @@ type work struct {
 	Config
 	nodes []*nodeWork // in the job's order; the first is the head node
 	runs  []job.Measurement
+	// summaries of the runs that can have repeats.
+	summaries []job.Summary
 
 	key  ssh.Signer     // for the nodes but the head; nil on one node alone
 	self remote.Runners // this very program
@@ -143,12 +145,17 @@ func skipped(reason string) error { return remark{message: "skipped: " + reason}
 func (w *work) run(ctx context.Context, p Phase) error {
 	w.phase = p.Name()
 	w.emit(job.Event{Type: job.EventPhaseStarted, Message: p.Title(), Total: len(w.nodes)})
-	before := len(w.runs)
+	before, summarised := len(w.runs), len(w.summaries)
 	err := p.Run(ctx)
 	done := job.Event{Type: job.EventPhaseFinished, Outcome: job.Pass}
 	for _, m := range w.runs[before:] {
 		if worst := job.Worse(done.Outcome, m.Outcome); worst != done.Outcome {
-			done.Outcome, done.Message = worst, verdict(m)
+			done.Outcome, done.Message = worst, m.Failure.Message
+		}
+	}
+	for _, s := range w.summaries[summarised:] {
+		if worst := job.Worse(done.Outcome, s.Outcome); worst != done.Outcome {
+			done.Outcome, done.Message = worst, s.Failure.Message
 		}
 	}
 	var stop *Stop
