@@ -105,7 +105,7 @@ func TestOutputPassesAsThatOfNCCLTests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		outcome, failure := nccl.Judge(output.Reports, output.Failure, job.Expectation{}, nccl.Want{Ranks: 8, Hosts: 1})
+		outcome, failure := nccl.Right(output.Reports, output.Failure, nccl.Want{Ranks: 8, Hosts: 1})
 		if outcome != job.Pass {
 			t.Errorf("%s: %s %+v\n%s%s", name, outcome, failure, stdout, stderr)
 			continue
