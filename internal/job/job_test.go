@@ -91,7 +91,7 @@ func fullResult() Result {
 			Environment: map[string]string{"A": "b"}, ExitStatus: 7, Seconds: 1.5, LogFile: "all_nodes.log", LogSHA256: strings.Repeat("0f", 32),
 			Repeat: 1, Limits: limits, Remarks: []string{"r"}, NCCL: &NCCLLog{
 				Version: "2.28.3+cuda13.0", Network: "IB", Plugin: "p", Devices: []string{"mlx5_0:1/RoCE"}, Channels: map[string]int{"NET/IB": 2},
-				GPUDirectRDMA: &gdr, GIDIndex: &root, QueuePairs: 4, NVLSChannels: &root, Settings: map[string]string{"NCCL_NVLS_ENABLE": "0"},
+				GPUDirectRDMA: &gdr, GIDIndexes: []int{3}, NoRDMADevice: true, QueuePairs: 4, NVLSChannels: &root, Settings: map[string]string{"NCCL_NVLS_ENABLE": "0"},
 				Warnings: []NCCLWarning{{Host: "gpu-1", Message: "w"}},
 			},
 			Report: &Report{

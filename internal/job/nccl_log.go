@@ -16,8 +16,10 @@ type NCCLLog struct {
 	Channels map[string]int `json:"channels,omitempty"`
 	// GPUDirectRDMA says whether the network reads and writes GPU memory itself.
 	GPUDirectRDMA *bool `json:"gpu_direct_rdma,omitempty"`
-	// GIDIndex of the RoCE queue pairs.
-	GIDIndex *int `json:"gid_index,omitempty"`
+	// NoRDMADevice says that a rank found no RDMA device that it may use.
+	NoRDMADevice bool `json:"no_rdma_device,omitempty"`
+	// GIDIndexes of the RoCE queue pairs, each once.
+	GIDIndexes []int `json:"gid_indexes,omitempty"`
 	// QueuePairs is how many the ranks opened.
 	QueuePairs int `json:"queue_pairs,omitempty"`
 	// NVLSChannels is 0 where NVLink SHARP is off.

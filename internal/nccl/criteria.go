@@ -17,6 +17,8 @@ type Criteria struct {
 	// NoCatalog says why there are none.
 	NoCatalog string
 	Baseline  *job.Baseline
+	// Evidence is looked at for the cause of a low bandwidth.
+	Evidence Evidence
 }
 
 // Judge says what the medians over all repeats are worth. The summary is one of [Summarise].
@@ -28,6 +30,7 @@ func (c Criteria) Judge(s job.Summary) Verdict {
 	if c.Baseline != nil {
 		v.add(compare(s, *c.Baseline))
 	}
+	v.Failure = c.Evidence.explain(v.Failure, s)
 	return v
 }
 

@@ -159,6 +159,9 @@ type jsonRow struct {
 	Root        jsonNumber
 	OutOfPlace  *jsonPlacement `json:"out_of_place"`
 	InPlace     *jsonPlacement `json:"in_place"`
+
+	OutOfPlaceIterations *jsonIterations `json:"out_of_place_per_iter"` // -I
+	InPlaceIterations    *jsonIterations `json:"in_place_per_iter"`
 }
 
 type jsonPlacement struct {
@@ -171,10 +174,10 @@ type jsonPlacement struct {
 
 func (r jsonRow) row() job.Row {
 	return job.Row{SizeBytes: r.Size, Count: r.Count, Type: r.Type, RedOp: strings.TrimSpace(r.Redop), Root: r.Root.integer(),
-		OutOfPlace: r.OutOfPlace.placement(), InPlace: r.InPlace.placement()}
+		OutOfPlace: r.OutOfPlace.placement(r.OutOfPlaceIterations), InPlace: r.InPlace.placement(r.InPlaceIterations)}
 }
 
-func (p *jsonPlacement) placement() *job.Placement {
+func (p *jsonPlacement) placement(it *jsonIterations) *job.Placement {
 	if p == nil {
 		return nil
 	}
@@ -182,7 +185,72 @@ func (p *jsonPlacement) placement() *job.Placement {
 	if time == nil {
 		time = p.CPUTime.value
 	}
-	return &job.Placement{TimeUS: time, AlgbwGBPerS: p.AlgBW.value, BusbwGBPerS: p.BusBW.value, WrongResults: count(p.NWrong.value)}
+	return &job.Placement{TimeUS: time, AlgbwGBPerS: p.AlgBW.value, BusbwGBPerS: p.BusBW.value, WrongResults: count(p.NWrong.value), Iterations: it.iterations()}
+}
+
+// jsonIterations are the statistics of -I.
+type jsonIterations struct {
+	SkippedIterations jsonNumber `json:"skipped_iterations"` // from version 3 on
+	MinUS             jsonNumber `json:"min_us"`
+	MaxUS             jsonNumber `json:"max_us"`
+	AvgUS             jsonNumber `json:"avg_us"`
+	P50US             jsonNumber `json:"p50_us"`
+	P95US             jsonNumber `json:"p95_us"`
+	P99US             jsonNumber `json:"p99_us"`
+	StdevUS           jsonNumber `json:"stdev_us"`
+	CVPercent         jsonNumber `json:"cv_pct"`
+	TimesUS           jsonTimes  `json:"times_us"`
+
+	ProcessMaxTimesUS jsonProcesses `json:"per_process_max_times_us"` // with more than one process
+}
+
+func (it *jsonIterations) iterations() *job.Iterations {
+	if it == nil {
+		return nil
+	}
+	return &job.Iterations{MinUS: it.MinUS.value, MaxUS: it.MaxUS.value, AvgUS: it.AvgUS.value, P50US: it.P50US.value, P95US: it.P95US.value,
+		P99US: it.P99US.value, StdevUS: it.StdevUS.value, CVPercent: it.CVPercent.value, Skipped: count(it.SkippedIterations.value),
+		TimesUS: it.TimesUS, ProcessMaxTimesUS: it.ProcessMaxTimesUS}
+}
+
+// jsonTimes is a list of times; none where one of them is no number, because then it is not known which is whose.
+type jsonTimes []float64
+
+// UnmarshalJSON takes any value.
+func (t *jsonTimes) UnmarshalJSON(text []byte) error {
+	var values []jsonNumber
+	if json.Unmarshal(text, &values) != nil {
+		return nil //nolint:nilerr // another version may have something else there
+	}
+	var times []float64
+	for _, v := range values {
+		if v.value == nil {
+			return nil
+		}
+		times = append(times, *v.value)
+	}
+	*t = times
+	return nil
+}
+
+// jsonProcesses are the times of each process.
+type jsonProcesses [][]float64
+
+// UnmarshalJSON takes any value.
+func (p *jsonProcesses) UnmarshalJSON(text []byte) error {
+	var processes []jsonTimes
+	if json.Unmarshal(text, &processes) != nil {
+		return nil //nolint:nilerr // another version may have something else there
+	}
+	var all [][]float64
+	for _, times := range processes {
+		if times == nil {
+			return nil
+		}
+		all = append(all, times)
+	}
+	*p = all
+	return nil
 }
 
 // jsonNumber is a number, possibly as a padded string (root) or a word (nan); nil where it is none.

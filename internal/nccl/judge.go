@@ -28,6 +28,9 @@ const (
 type Want struct {
 	Ranks int // GPUs
 	Hosts int
+	// RDMA says that the hosts must talk by it, as NCCL's own log tells.
+	RDMA bool
+	NCCL *job.NCCLLog
 }
 
 // Verdict is what a run, or all repeats of it, are worth. A failure is [job.Fail] when the run was right but
@@ -66,8 +69,8 @@ func Judge(reports []job.Report, failure *job.Failure, by Criteria, want Want) V
 	return by.Judge(Summarise([]*job.Report{&reports[0]}))
 }
 
-// Right says whether a run is one complete run of what was asked for, with right values. Its bandwidth is not
-// judged.
+// Right says whether a run is one complete run of what was asked for, with right values and the right
+// transport. Its bandwidth is not judged.
 func Right(reports []job.Report, failure *job.Failure, want Want) (job.Outcome, *job.Failure) {
 	if failure != nil {
 		if failure.Kind == KindWrongResults || failure.Kind == KindMinBandwidthMissed {
@@ -86,6 +89,9 @@ func Right(reports []job.Report, failure *job.Failure, want Want) (job.Outcome, 
 		if f := find(report); f != nil {
 			return job.CouldNotRun, f
 		}
+	}
+	if want.RDMA {
+		return wrongTransport(want.NCCL)
 	}
 	return job.Pass, nil
 }

@@ -46,15 +46,15 @@ func TestJudge(t *testing.T) {
 		{"every cycle counts", "v2.19.6.cycles", nil, atLeast(123.5, 4<<20), two, job.Fail, KindTooSlow, "1 of 4 values: 122.7 GB/s"},
 		{"a limit that is no number", log, nil, atLeast(math.NaN(), 0), two, job.Fail, KindTooSlow, ""},
 
-		{"fewer ranks than asked for", log, nil, none, Want{16, 2}, job.CouldNotRun, KindWrongRanks, "2 ranks on 1 host; 16 ranks on 2 hosts were asked for"},
-		{"more ranks than asked for", log, nil, none, Want{1, 1}, job.CouldNotRun, KindWrongRanks, "2 ranks on 1 host; 1 rank on 1 host"},
-		{"another number of hosts", log, nil, none, Want{2, 2}, job.CouldNotRun, KindWrongRanks, "on 1 host"},
-		{"two hosts", log, replace("vm device  1", "vn device  1"), none, Want{2, 2}, job.Pass, "", ""},
+		{"fewer ranks than asked for", log, nil, none, Want{Ranks: 16, Hosts: 2}, job.CouldNotRun, KindWrongRanks, "2 ranks on 1 host; 16 ranks on 2 hosts were asked for"},
+		{"more ranks than asked for", log, nil, none, Want{Ranks: 1, Hosts: 1}, job.CouldNotRun, KindWrongRanks, "2 ranks on 1 host; 1 rank on 1 host"},
+		{"another number of hosts", log, nil, none, Want{Ranks: 2, Hosts: 2}, job.CouldNotRun, KindWrongRanks, "on 1 host"},
+		{"two hosts", log, replace("vm device  1", "vn device  1"), none, Want{Ranks: 2, Hosts: 2}, job.Pass, "", ""},
 		{"the same rank twice", log, replace("Rank  1", "Rank  0"), none, two, job.CouldNotRun, KindIndependentRuns, "rank 0 reported more than once"},
 		{"independent runs", "mpirun4.independent", nil, none, two, job.CouldNotRun, KindIndependentRuns, "2 reports"},
 		{"independent runs with tags", "mpirun4.independent_tagged", nil, none, two, job.CouldNotRun, KindIndependentRuns, "2 reports"},
 
-		{"wrong values", "mpirun4.wrong", nil, atLeast(1e9, 0), Want{8, 1}, job.Fail, KindWrongResults, "1 at 8 B"},
+		{"wrong values", "mpirun4.wrong", nil, atLeast(1e9, 0), Want{Ranks: 8, Hosts: 1}, job.Fail, KindWrongResults, "1 at 8 B"},
 		{"wrong in the footer only", log, replace("values : 0 OK", "values : 4 FAILED"), none, two, job.Fail, KindWrongResults, "4 checks failed"},
 		{"wrong in a small row only", log, replace("0.05       0    10.45", "0.05       2    10.45"), none, two, job.Fail, KindWrongResults, "2 at 512 B"},
 		{"a footer that contradicts itself", log, replace("values : 0 OK", "values : 0 FAILED"), none, two, job.CouldNotRun, KindNotValidated, ""},
@@ -69,8 +69,8 @@ func TestJudge(t *testing.T) {
 		{"the judged row is lost", log, replace("   134217728", "   x34217728"), atLeast(100, 0), two, job.CouldNotRun, KindInconsistent, "rows were lost"},
 		{"a small row is lost", log, replace("           8             2", "           8           two"), none, two, job.CouldNotRun, KindInconsistent, "the 8 rows"},
 		{"a row without its values", log, replace("   469.17  286.08  286.08       0   468.12  286.72  286.72       0\n", "\n"), none, two, job.CouldNotRun, KindIncomplete, "128 MiB"},
-		{"one rank has no bus bandwidth", "v2.19.6.one", nil, atLeast(100, 0), Want{1, 1}, job.CouldNotRun, KindNoBandwidth, "one rank alone"},
-		{"one rank, nothing expected", "v2.19.6.one", nil, none, Want{1, 1}, job.Pass, "", ""},
+		{"one rank has no bus bandwidth", "v2.19.6.one", nil, atLeast(100, 0), Want{Ranks: 1, Hosts: 1}, job.CouldNotRun, KindNoBandwidth, "one rank alone"},
+		{"one rank, nothing expected", "v2.19.6.one", nil, none, Want{Ranks: 1, Hosts: 1}, job.Pass, "", ""},
 
 		{"unknown option", "v2.19.6.badopt", nil, none, two, job.CouldNotRun, KindUnknownOption, ""},
 		{"killed", "mpirun4.killed", nil, none, two, job.CouldNotRun, KindKilled, ""},
@@ -108,11 +108,11 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeWithoutReport(t *testing.T) {
 	t.Parallel()
-	if outcome, f := Right(nil, nil, Want{2, 1}); outcome != job.CouldNotRun || f == nil || f.Kind != KindNoOutput {
+	if outcome, f := Right(nil, nil, Want{Ranks: 2, Hosts: 1}); outcome != job.CouldNotRun || f == nil || f.Kind != KindNoOutput {
 		t.Errorf("%s %+v", outcome, f)
 	}
 	cut := []job.Report{{Rows: []job.Row{{SizeBytes: 8}}}}
-	if outcome, f := Right(cut, nil, Want{2, 1}); outcome != job.CouldNotRun || f == nil || f.Kind != KindIncomplete {
+	if outcome, f := Right(cut, nil, Want{Ranks: 2, Hosts: 1}); outcome != job.CouldNotRun || f == nil || f.Kind != KindIncomplete {
 		t.Errorf("%s %+v", outcome, f)
 	}
 }

@@ -19,6 +19,8 @@ type Output struct {
 	// Reports in order of their beginning. More than one means that several runs wrote into the log: see
 	// [Judge]. Never nil; nor are the Ranks and Rows in it.
 	Reports []job.Report `json:"reports"`
+	// NCCL is what NCCL itself logged into the output; nil when it logged nothing.
+	NCCL *job.NCCLLog `json:"nccl,omitempty"`
 	// Failure says why there is no clean, complete report; nil when there is.
 	Failure *job.Failure `json:"failure"`
 }

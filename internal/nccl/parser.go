@@ -21,6 +21,7 @@ type Parser struct {
 	streams map[string]*stream
 	reports []*textReport // of all streams, in order of their beginning
 	signs   signs
+	nccl    ncclLog
 	empty   bool // nothing but white space so far
 }
 
@@ -58,7 +59,7 @@ func (p *Parser) Finish(exitStatus *int) Output {
 		r.flushRow(nil)
 		reports = append(reports, r.Report)
 	}
-	return Output{Reports: reports, Failure: p.failure(reports, exitStatus)}
+	return Output{Reports: reports, NCCL: p.nccl.result(), Failure: p.failure(reports, exitStatus)}
 }
 
 // takeLine takes the collected line. The last line of a cut log is not whole, and what it says may be a part
@@ -80,6 +81,7 @@ func (p *Parser) take(tag, text string, whole bool) {
 	}
 	p.empty = false
 	p.signs.look(text)
+	p.nccl.lookBare(text)
 	s := p.streams[tag]
 	if s == nil {
 		s = &stream{parser: p}
@@ -155,18 +157,29 @@ func (p *Parser) cutMessage(line string) string {
 		return line
 	}
 	before, host := line[:at[0]], line[at[2]:at[3]]
+	level := line[strings.LastIndexByte(line[:at[1]], ' ')+1 : at[1]]
+	value := ""
+	if strings.TrimSpace(before) != "" {
+		host, value = p.splitHost(host)
+	}
+	p.nccl.look(host, level, strings.TrimSpace(line[at[1]:]))
 	if strings.TrimSpace(before) == "" {
 		return ""
 	}
+	return before + value
+}
+
+// splitHost frees a host's name from a row's value before it.
+func (p *Parser) splitHost(text string) (host, value string) {
 	for _, known := range p.hosts() {
-		if value, ok := strings.CutSuffix(host, known); ok {
-			return before + value
+		if value, ok := strings.CutSuffix(text, known); ok {
+			return known, value
 		}
 	}
-	if m := ownValue.FindStringSubmatch(host); m != nil {
-		return before + m[1]
+	if m := ownValue.FindStringSubmatch(text); m != nil {
+		return text[len(m[1]):], m[1]
 	}
-	return before
+	return text, ""
 }
 
 // hosts of all ranks so far, the longest names first.

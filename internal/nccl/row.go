@@ -190,11 +190,31 @@ func (c columns) placementOf(tokens []string) *job.Placement {
 			p.AlgbwGBPerS = number(tokens[i])
 		case "busbw":
 			p.BusbwGBPerS = number(tokens[i])
+		case "i_min", "i_max", "i_p99", "i_cv%": // -I
+			p.Iterations = withStatistic(p.Iterations, name, number(tokens[i]))
 		case "#wrong": // before 2.13 the column is "error", the greatest deviation, and counts nothing
 			p.WrongResults = count(number(tokens[i]))
 		}
 	}
 	return p
+}
+
+// withStatistic adds a column of -I.
+func withStatistic(it *job.Iterations, name string, value *float64) *job.Iterations {
+	if it == nil {
+		it = &job.Iterations{}
+	}
+	switch name {
+	case "i_min":
+		it.MinUS = value
+	case "i_max":
+		it.MaxUS = value
+	case "i_p99":
+		it.P99US = value
+	case "i_cv%":
+		it.CVPercent = value
+	}
+	return it
 }
 
 // number gives a value as printed; nil for N/A, nan, infinite and negative ones.

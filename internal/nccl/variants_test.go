@@ -3,6 +3,7 @@
 package nccl
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,7 +47,9 @@ func TestSameReportThroughEveryDisguise(t *testing.T) {
 		if text == plain {
 			t.Fatalf("%s: the log was not changed", name)
 		}
-		got := strings.ReplaceAll(encoded(t, parse(t, text, ptr(0))), "10-0-0-1", "vm")
+		output := parse(t, text, ptr(0))
+		output.NCCL = nil // TestNCCLLog
+		got := strings.ReplaceAll(encoded(t, output), "10-0-0-1", "vm")
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
@@ -249,6 +252,25 @@ func TestJSONReportVariants(t *testing.T) {
 	cpu := strings.ReplaceAll(text, `"time":`, `"cpu_time":`)
 	if got := encoded(t, parse(t, cpu, ptr(0))); got != plain {
 		t.Errorf("cpu_time: %s", got)
+	}
+	statistics := func(skipped string) string {
+		return `{` + skipped + `"min_us":14.5,"max_us":16.0,"avg_us":15.0,"p50_us":14.75,"p95_us":15.5,"p99_us":16.0,"stdev_us":0.5,"cv_pct":3.25,` +
+			`"times_us":[14.5,16.0],"per_process_max_times_us":[[14.5,16.0],[14.25,15.0]]}`
+	}
+	for _, skipped := range []string{"", `"skipped_iterations":2,`} {
+		iterations := strings.Replace(text, `,"actual_iterations":20`, `,"out_of_place_per_iter":`+statistics(skipped)+`,"in_place_per_iter":{"min_us":"nan","times_us":[1.0,"nan"],"per_process_max_times_us":7},"actual_iterations":20`, 1)
+		row := parse(t, iterations, ptr(0)).Reports[0].Rows[0]
+		want := &job.Iterations{MinUS: ptr(14.5), MaxUS: ptr(16.0), AvgUS: ptr(15.0), P50US: ptr(14.75), P95US: ptr(15.5), P99US: ptr(16.0), StdevUS: ptr(0.5), CVPercent: ptr(3.25),
+			TimesUS: []float64{14.5, 16}, ProcessMaxTimesUS: [][]float64{{14.5, 16}, {14.25, 15}}}
+		if skipped != "" {
+			want.Skipped = ptr(int64(2))
+		}
+		if got := encoded(t, row.OutOfPlace.Iterations); got != encoded(t, want) {
+			t.Errorf("iterations: %s", got)
+		}
+		if got := row.InPlace.Iterations; got == nil || !reflect.DeepEqual(*got, job.Iterations{}) {
+			t.Errorf("iterations that are no numbers: %s", encoded(t, got))
+		}
 	}
 	odd := strings.NewReplacer(`"nwrong":0.000000},"in_place":{"time":14.948950`, `"nwrong":null},"in_place":{"time":inf`, `"bus_bw":70.143789`, `"bus_bw":"nan"`).Replace(text)
 	row := parse(t, odd, ptr(0)).Reports[0].Rows[0]

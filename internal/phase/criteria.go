@@ -12,8 +12,12 @@ import (
 )
 
 // criteria is what a run's bandwidth is judged by: the job's expectation, else the shape catalog's limits.
-func (w *work) criteria(r run, report *job.Report) nccl.Criteria {
-	c := nccl.Criteria{Expect: r.expect, Baseline: r.baseline}
+func (w *work) criteria(r run, m job.Measurement) nccl.Criteria {
+	c := nccl.Criteria{Expect: r.expect, Baseline: r.baseline, Evidence: nccl.Evidence{Environment: m.Environment, NCCL: m.NCCL}}
+	report := m.Report
+	if report != nil && len(report.Ranks) > 0 {
+		c.Evidence.GPU = report.Ranks[0].Name
+	}
 	s, ok := shape.Lookup(w.Job.Shape)
 	if !ok || report == nil { // without a shape nobody expects the catalog to judge
 		return c

@@ -92,12 +92,18 @@ func (w *work) judge(ctx context.Context, m job.Measurement, r run, parser *nccl
 	case !ended:
 		return couldNotRun(m, job.Failure{Kind: "connection_lost", Message: fmt.Sprintf("the end of the run is not known: %v", err), Advice: "see whether the node still runs, then start the job again"})
 	}
-	want := nccl.Want{Ranks: r.ranks, Hosts: len(r.nodes)}
+	m.NCCL = said.NCCL
+	want := nccl.Want{Ranks: r.ranks, Hosts: len(r.nodes), NCCL: said.NCCL}
+	var remark string
+	if want.RDMA, remark = w.needsRDMA(r, said.NCCL); remark != "" {
+		m.Remarks = append(m.Remarks, remark)
+	}
 	if r.number > 0 { // the bandwidth is judged when all repeats are there
 		m.Outcome, m.Failure = nccl.Right(said.Reports, said.Failure, want)
 	} else {
-		verdict := nccl.Judge(said.Reports, said.Failure, w.criteria(r, m.Report), want)
-		m.Outcome, m.Failure, m.Limits, m.Remarks = verdict.Outcome, verdict.Failure, verdict.Limits, verdict.Remarks
+		verdict := nccl.Judge(said.Reports, said.Failure, w.criteria(r, m), want)
+		m.Outcome, m.Failure, m.Limits = verdict.Outcome, verdict.Failure, verdict.Limits
+		m.Remarks = append(m.Remarks, verdict.Remarks...)
 	}
 	m.Failure = r.named(m.Failure)
 	return m
@@ -160,11 +166,15 @@ func describe(row job.Row) string {
 	return text
 }
 
-// environment is what the ranks get: the shape's settings, and over them the user's.
+// environment is what the ranks get: the shape's settings, and over them the user's. NCCL tells of its transport
+// unless the user says what it is to log.
 func (w *work) environment() map[string]string {
 	env := map[string]string{}
 	if s, ok := shape.Lookup(w.Job.Shape); ok {
 		env = s.Environment()
+	}
+	if !w.userLogs() {
+		maps.Copy(env, map[string]string{"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,NET"})
 	}
 	maps.Copy(env, w.Job.Benchmark.Environment)
 	return env

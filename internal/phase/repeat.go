@@ -5,6 +5,7 @@ package phase
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/nccl"
@@ -66,13 +67,20 @@ func (w *work) summarise(r run, runs []job.Measurement, times int) job.Summary {
 		}
 		return s
 	}
-	verdict := w.criteria(r, reports[0]).Judge(s)
+	verdict := w.criteria(r, runs[0]).Judge(s)
 	s.Outcome, s.Failure, s.Limits = verdict.Outcome, r.named(verdict.Failure), verdict.Limits
 	s.Regressions, s.Remarks = verdict.Regressions, verdict.Remarks
+	for _, m := range runs {
+		for _, remark := range m.Remarks {
+			if !slices.Contains(s.Remarks, remark) {
+				s.Remarks = append(s.Remarks, remark)
+			}
+		}
+	}
 	return s
 }
 
-// isWrong says whether a failure makes a run's numbers worthless.
+// isWrong says whether a failure makes a run's numbers worthless for the others.
 func isWrong(f *job.Failure) bool {
-	return f != nil && (f.Kind == nccl.KindWrongResults || f.Kind == nccl.KindMinBandwidthMissed)
+	return f != nil && (f.Kind == nccl.KindWrongResults || f.Kind == nccl.KindMinBandwidthMissed || f.Kind == nccl.KindWrongTransport)
 }

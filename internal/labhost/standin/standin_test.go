@@ -96,7 +96,7 @@ func TestOneProcessStandsForSeveralGPUs(t *testing.T) {
 
 // What the product reads of the stand-in is what it reads of the real one.
 func TestOutputPassesAsThatOfNCCLTests(t *testing.T) {
-	t.Parallel()
+	t.Setenv("NCCL_DEBUG", "INFO")
 	dir := built(t, GPUFile(8, model, 40<<30))
 	args := nccl.Args(job.Benchmark{MinSizeBytes: 8, MaxSizeBytes: 1 << 20, StepFactor: 8, DataType: "float", RedOp: "sum", Iterations: 2, WarmupIterations: 1}, 1)
 	for name, tags := range map[string][]string{"plain": nil, "tagged": {"--tag-output"}} {
@@ -113,6 +113,9 @@ func TestOutputPassesAsThatOfNCCLTests(t *testing.T) {
 		report := output.Reports[0]
 		if len(report.Rows) != 6 || report.NCCLTestsVersion != "2.19.6" || report.Ranks[7].Name != "lab "+model+" (host memory)" || report.Ranks[7].Device != 7 {
 			t.Errorf("%s: %+v", name, report)
+		}
+		if log := output.NCCL; log == nil || log.Version != "0.0.0+lab" || log.Network != "Socket" || log.Channels["SHM"] != 8 || !log.NoRDMADevice {
+			t.Errorf("%s: NCCL's log: %+v", name, log)
 		}
 	}
 }

@@ -582,6 +582,24 @@ static void print_ranks(void) {
   }
 }
 
+// What NCCL logs of its transport, in its words: MPI joins the hosts by sockets, and shared memory the GPUs of one.
+static void log_transport(void) {
+  const char *level = getenv("NCCL_DEBUG");
+  if (!level || (strcmp(level, "INFO") && strcmp(level, "TRACE"))) return;
+  Process *me = &world.all[world.rank], *next = &world.all[(world.rank + 1) % world.size];
+  int hosts_differ = strcmp(me->host, next->host) != 0;
+  char prefix[HOST_MAX + 64];
+  snprintf(prefix, sizeof prefix, "%s:%d:%d [%d] NCCL INFO", me->host, me->pid, me->pid, me->device);
+  if (world.rank == 0) printf("%s NCCL version 0.0.0+lab\n", prefix);
+  printf("%s NET/IB : No device found.\n%s NET/Socket : Using [0]eth0:lab<0>\n%s Using network Socket\n", prefix, prefix, prefix);
+  printf("%s 1 coll channels, 0 collnet channels, 0 nvls channels, 1 p2p channels, 1 p2p channels per peer\n", prefix);
+  if (world.size > 1) {
+    printf("%s Channel 00/0 : %d[%d] -> %d[%d] %s\n", prefix, world.rank, me->device, (world.rank + 1) % world.size, next->device,
+           hosts_differ ? "[send] via NET/Socket/0" : "via SHM/direct/direct");
+  }
+  fflush(stdout);
+}
+
 static void print_columns(void) {
   PRINT("#\n"
         "#                                                              out-of-place                       in-place          \n"
@@ -645,6 +663,8 @@ int main(int argc, char **argv) {
   require_gpus();
   barrier(); // a rank list is printed only when every process has its GPUs
   print_ranks();
+  log_transport();
+  barrier(); // the table comes after the log
   uint64_t min = (uint64_t)opt.min, max = (uint64_t)opt.max, limit = memory_limit();
   if (max > limit) {
     max = limit;
