@@ -3,6 +3,7 @@
 package job
 
 import (
+	"fmt"
 	"path"
 	"strconv"
 )
@@ -39,6 +40,12 @@ func (d Dir) Lock() string { return path.Join(string(d), "lock") }
 
 // AllNodesRun is the name of the run over all nodes.
 const AllNodesRun = "all_nodes"
+
+// GroupRun is the name of a run over some nodes, by the number of the run in its job.
+func GroupRun(number int) string { return fmt.Sprintf("group-%03d", number) }
+
+// RailRun is the name of a run over one GPU of each node.
+func RailRun(number, rail int) string { return fmt.Sprintf("rail-%03d-%d", number, rail) }
 
 // NodeRun is the name of the run of one node alone.
 func NodeRun(node string) string { return "each_node-" + node }

@@ -244,7 +244,7 @@ func TestAutoNeverAccusesACleanCluster(t *testing.T) {
 	t.Parallel()
 	searched := 0
 	for seed := range uint64(10000) {
-		c := newCluster(t, 2+int(seed%64), seed)
+		c := newCluster(t, 2+int(seed%24), seed)
 		c.noise = 0.2
 		c.mark = nominal * (0.8 + 0.4*c.random.Float64())
 		f := c.auto()
@@ -262,7 +262,7 @@ func TestAutoNeverAccusesACleanCluster(t *testing.T) {
 
 func TestNoPatternAccusesACleanCluster(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(500) {
+	for seed := range uint64(200) {
 		for name, search := range map[string]func(context.Context, Options, Measure) (Finding, error){"pairs": Pairs, "two_pass": TwoPass, "round_robin": RoundRobin} {
 			c := newCluster(t, 2+int(seed%20), seed)
 			c.noise = 0.2

@@ -4,7 +4,9 @@ package phase
 
 import (
 	"context"
+	"errors"
 	"os"
+	"strings"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
@@ -21,43 +23,66 @@ func (p allNodes) Run(ctx context.Context) error {
 	switch {
 	case p.Job.Benchmark == nil:
 		return skipped("no benchmark was asked for")
-	case len(p.nodes) == 1:
+	case len(p.nodes) == 1 && p.pattern() == job.PatternAuto:
 		return skipped("there is only one node")
+	}
+	if unfit := p.cannotRunAlone(); len(unfit) > 0 {
+		return skipped("with " + strings.Join(unfit, ", ") + " it would not run")
 	}
 	gpus, err := p.gpusPerNode()
 	if err != nil {
 		return err
 	}
-	command, err := p.mpirun(gpus)
+	command, err := p.mpirun(p.nodes, gpus, *p.Job.Benchmark)
 	if err != nil {
 		return err
 	}
-	agent := launch.Agent{Nodes: map[string]launch.Node{}}
-	for _, n := range p.nodes {
-		agent.Nodes[n.Address] = n.at
-	}
-	if err := agent.Listen(ctx, p.Dir.Socket()); err != nil {
-		return err
-	}
-	p.take(p.repeat(ctx, run{
-		scope: job.ScopeAll, nodes: p.nodes, name: job.AllNodesRun, at: p.nodes[0].at, ranks: gpus * len(p.nodes),
-		command: command, expect: p.Job.Benchmark.Expect, baseline: p.Job.Benchmark.Baseline,
-	}))
-	return agent.Close()
+	return p.withAgent(ctx, func() error {
+		p.take(p.repeat(ctx, run{
+			scope: job.ScopeAll, nodes: p.nodes, name: job.AllNodesRun, at: p.nodes[0].at, ranks: gpus * len(p.nodes),
+			command: command, expect: p.Job.Benchmark.Expect, baseline: p.Job.Benchmark.Baseline,
+		}))
+		return nil
+	})
 }
 
-func (p allNodes) mpirun(gpus int) (launch.Command, error) {
-	head := p.nodes[0]
-	program, err := p.program(head)
+// cannotRunAlone names the nodes whose own run did not come to its end.
+func (w *work) cannotRunAlone() []string {
+	var names []string
+	for _, m := range w.runs {
+		if m.Scope == job.ScopeNode && m.Outcome == job.CouldNotRun {
+			names = append(names, m.Nodes...)
+		}
+	}
+	return names
+}
+
+// withAgent lets mpirun, while f runs, start its daemons over the job's connections.
+func (w *work) withAgent(ctx context.Context, f func() error) error {
+	agent := launch.Agent{Nodes: map[string]launch.Node{}}
+	for _, n := range w.nodes {
+		agent.Nodes[n.Address] = n.at
+	}
+	if err := agent.Listen(ctx, w.Dir.Socket()); err != nil {
+		return err
+	}
+	err := f()
+	return errors.Join(err, agent.Close())
+}
+
+// mpirun gives the command that measures some nodes together. It runs on the head node, whether that is one of them or not.
+func (w *work) mpirun(nodes []*nodeWork, gpus int, b job.Benchmark) (launch.Command, error) {
+	head := w.nodes[0]
+	program, err := w.program(head)
 	if err != nil {
 		return launch.Command{}, err
 	}
 	m := launch.MPI{
-		Program: program, Args: nccl.Args(*p.Job.Benchmark, 1), Env: p.environment(), RanksPerHost: gpus,
-		OpenMPIBin: head.found.Facts.OpenMPIBin, Runner: p.Runner, Socket: p.Dir.Socket(), Root: os.Geteuid() == 0,
+		Program: program, Args: nccl.Args(b, 1), Env: w.environment(), RanksPerHost: gpus,
+		OpenMPIBin: head.found.Facts.OpenMPIBin, Runner: w.Runner, Socket: w.Dir.Socket(), Root: os.Geteuid() == 0,
 	}
-	var networks []string
-	for _, n := range p.nodes {
+	networks := []string{head.found.Facts.NetworkCIDR}
+	for _, n := range nodes {
 		m.Hosts = append(m.Hosts, n.Address)
 		networks = append(networks, n.found.Facts.NetworkCIDR)
 		if dir := n.found.Facts.NCCLTestsDir; dir != head.found.Facts.NCCLTestsDir {
@@ -69,6 +94,9 @@ func (p allNodes) mpirun(gpus int) (launch.Command, error) {
 		}
 	}
 	m.Networks = launch.CommonNetworks(networks)
+	for name, value := range b.Environment { // what is for these runs alone counts over all
+		m.Env[name] = value
+	}
 	command, err := launch.MPIRun(m)
 	if err != nil {
 		return launch.Command{}, &Stop{job.CouldNotRun, job.Failure{Kind: nccl.KindMPIStartFailed, Message: err.Error()}}

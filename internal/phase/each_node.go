@@ -53,6 +53,9 @@ func (p eachNode) Run(ctx context.Context) error {
 	}
 	_ = group.Wait() // every failure is with its run
 	p.take(runs...)
+	if p.fitForOthers(runs) {
+		return nil
+	}
 	for _, r := range runs { // with a node that does not work, a run over all would hang or fail
 		if r.summary.Outcome == job.CouldNotRun {
 			return &Stop{r.summary.Outcome, *r.summary.Failure}

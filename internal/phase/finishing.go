@@ -33,7 +33,10 @@ func (p finishing) Run(context.Context) error {
 
 // result puts together what was found; stop is why the phases ended early, if they did.
 func (w *work) result(stop *Stop) job.Result {
-	r := job.Result{Version: job.Version, Key: w.Job.Key(), Outcome: job.Pass, Nodes: []job.NodeResult{}, Runs: w.runs, Summaries: w.summaries}
+	r := job.Result{
+		Version: job.Version, Key: w.Job.Key(), Outcome: job.Pass, Nodes: []job.NodeResult{}, Runs: w.runs, Summaries: w.summaries,
+		Suspects: w.suspects, ReplaceNodes: w.Job.ToReplace(w.suspects), Conclusion: w.conclusion,
+	}
 	if r.Runs == nil {
 		r.Runs = []job.Measurement{}
 	}
@@ -41,6 +44,9 @@ func (w *work) result(stop *Stop) job.Result {
 		r.Outcome, r.Failure = stop.Outcome, &stop.Failure
 	}
 	for _, m := range w.runs {
+		if m.Scope == job.ScopeGroup || m.Scope == job.ScopeRail { // what they serve has its own verdict
+			continue
+		}
 		if worst := job.Worse(r.Outcome, m.Outcome); worst != r.Outcome {
 			r.Outcome, r.Failure = worst, m.Failure
 		}
@@ -49,6 +55,9 @@ func (w *work) result(stop *Stop) job.Result {
 		if worst := job.Worse(r.Outcome, s.Outcome); worst != r.Outcome {
 			r.Outcome, r.Failure = worst, s.Failure
 		}
+	}
+	if r.Outcome == job.CouldNotRun && stop == nil && w.found() { // the verdict is on those that were found
+		r.Outcome = job.Fail
 	}
 	for _, n := range w.nodes {
 		r.Nodes = append(r.Nodes, n.found)

@@ -34,13 +34,16 @@ type run struct {
 	// baseline to compare with, if there is one.
 	baseline *job.Baseline
 	// number of this one among its repeats, from 1; 0 where it is the only one and judged by itself.
-	number int
+	number  int
+	purpose string        // of a run that searches for a culprit; its rows are not told
+	rail    *int          // the only GPU of each node
+	limit   time.Duration // 0: the job's for a run
 }
 
 // measure makes a run and judges it. The raw output stays in the job's directory.
 func (w *work) measure(ctx context.Context, r run) job.Measurement {
 	m := job.Measurement{
-		Scope: r.scope, Command: r.command.Argv, Environment: maps.Clone(r.command.Env), ExitStatus: -1,
+		Scope: r.scope, Purpose: r.purpose, Rail: r.rail, Command: r.command.Argv, Environment: maps.Clone(r.command.Env), ExitStatus: -1,
 		LogFile: path.Base(w.Dir.RunLog(r.name)), Repeat: r.number,
 	}
 	if m.Environment == nil {
@@ -55,8 +58,8 @@ func (w *work) measure(ctx context.Context, r run) job.Measurement {
 	}
 	defer log.Close() //nolint:errcheck // a write that failed has ended the run
 
-	limited, cancel := context.WithTimeoutCause(ctx, time.Duration(w.Job.Benchmark.TimeoutSeconds)*time.Second, errRunLimit)
-	defer cancel()
+	limited, watch := w.limit(ctx, r)
+	defer watch.stop()
 	digest := sha256.New()
 	parser := nccl.NewParser(w.reportRows(r))
 	output := newLineMerger(io.MultiWriter(log, digest, parser))
@@ -65,11 +68,11 @@ func (w *work) measure(ctx context.Context, r run) job.Measurement {
 	output.flush()
 	m.Seconds = time.Since(began).Seconds()
 	m.LogSHA256 = hex.EncodeToString(digest.Sum(nil))
-	return w.judge(limited, m, r, parser, err)
+	return w.judge(limited, m, r, parser, watch, err)
 }
 
 // judge says what became of a run that has ended with err.
-func (w *work) judge(ctx context.Context, m job.Measurement, r run, parser *nccl.Parser, err error) job.Measurement {
+func (w *work) judge(ctx context.Context, m job.Measurement, r run, parser *nccl.Parser, watch *watch, err error) job.Measurement {
 	var exit *remote.ExitError
 	ended := err == nil
 	if errors.As(err, &exit) && exit.Status >= 0 {
@@ -88,7 +91,7 @@ func (w *work) judge(ctx context.Context, m job.Measurement, r run, parser *nccl
 	}
 	switch {
 	case ctx.Err() != nil && !ended:
-		return couldNotRun(m, *interruption(ctx, "the run "+r.name))
+		return couldNotRun(m, watch.whereItHangs(interruption(ctx, "the run "+r.name), said.Reports))
 	case !ended:
 		return couldNotRun(m, job.Failure{Kind: "connection_lost", Message: fmt.Sprintf("the end of the run is not known: %v", err), Advice: "see whether the node still runs, then start the job again"})
 	}
@@ -129,6 +132,9 @@ func couldNotRun(m job.Measurement, failure job.Failure) job.Measurement {
 
 // reportRows gives what tells of every row of the table as it appears.
 func (w *work) reportRows(r run) func(job.Row) {
+	if r.purpose != "" {
+		return func(job.Row) {} // several run at the same time
+	}
 	event := job.Event{Type: job.EventOutput, Total: rowsOf(*w.Job.Benchmark)}
 	if len(r.nodes) == 1 {
 		event.Node = r.nodes[0].Name

@@ -68,6 +68,9 @@ type work struct {
 	// summaries of the runs that can have repeats.
 	summaries []job.Summary
 
+	suspects   []job.Suspect
+	conclusion string // of the search for them
+
 	key  ssh.Signer     // for the nodes but the head; nil on one node alone
 	self remote.Runners // this very program
 
@@ -122,13 +125,36 @@ func (w *work) runAll(ctx context.Context) *Stop {
 
 // phases gives those that the job asks for, but the last.
 func (w *work) phases() []Phase {
-	if w.Job.Setup == nil {
-		return []Phase{connect{w}, check{w}, eachNode{w}, allNodes{w}}
+	phases := []Phase{connect{w}}
+	if w.Job.Setup != nil {
+		phases = append(phases, setUp{w})
+		if w.Job.Benchmark == nil && w.Job.Checks.None() {
+			return phases
+		}
 	}
-	if w.Job.Benchmark == nil && w.Job.Checks.None() {
-		return []Phase{connect{w}, setUp{w}}
+	phases = append(phases, check{w})
+	switch w.pattern() {
+	case job.PatternAuto:
+		phases = append(phases, eachNode{w}, allNodes{w})
+		if len(w.nodes) > 1 {
+			phases = append(phases, localise{w})
+		}
+	case job.PatternPerNode:
+		phases = append(phases, eachNode{w})
+	case job.PatternAll:
+		phases = append(phases, allNodes{w})
+	default:
+		phases = append(phases, localise{w})
 	}
-	return []Phase{connect{w}, setUp{w}, check{w}, eachNode{w}, allNodes{w}}
+	return phases
+}
+
+// pattern of the benchmark.
+func (w *work) pattern() job.Pattern {
+	if w.Job.Benchmark == nil || w.Job.Benchmark.Pattern == "" {
+		return job.PatternAuto
+	}
+	return w.Job.Benchmark.Pattern
 }
 
 // remark is the error of a phase that did not do all it could, for a reason that does not end the job.

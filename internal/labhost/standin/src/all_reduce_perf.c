@@ -33,8 +33,31 @@ enum { EXIT_OK = 0, EXIT_NOT_IMPLEMENTED = 5, EXIT_INVALID_USAGE = 6, EXIT_WRONG
 static struct {
   int count;
   char model[MODEL_MAX];
-  int faulty; // index of a GPU that corrupts its results, or -1: for tests of the validation
-} gpus = {0, "", -1};
+  // Faults, for tests of those who look for them:
+  int faulty;   // index of a GPU that corrupts its results, or -1
+  int hang;     // whether the host's processes stand still as soon as they have to talk to another host
+  int no_start; // whether no program can use the host's GPUs
+  // What CUDA_VISIBLE_DEVICES leaves of them, by the host's own index; none where it is not set.
+  int visible[64], visible_count;
+} gpus = {0, "", -1, 0, 0, {0}, 0};
+
+// As CUDA does, with indexes alone: the list ends at the first that is none.
+static void read_visible(void) {
+  const char *list = getenv("CUDA_VISIBLE_DEVICES");
+  if (!list) return;
+  int count = gpus.count;
+  gpus.count = 0;
+  while (isdigit((unsigned char)*list) && gpus.visible_count < 64) {
+    int index = (int)strtol(list, (char **)&list, 10);
+    if (index >= count) break;
+    gpus.visible[gpus.visible_count++] = index;
+    if (*list == ',') list++;
+  }
+  gpus.count = gpus.visible_count;
+}
+
+// index_of gives the host's own index of a device.
+static int index_of(int device) { return device < gpus.visible_count ? gpus.visible[device] : device; }
 
 static void read_gpus(void) {
   const char *path = getenv("OCIHPC_LAB_GPUS") ? getenv("OCIHPC_LAB_GPUS") : LAB_GPUS;
@@ -52,8 +75,11 @@ static void read_gpus(void) {
     if (!strcmp(line, "count")) gpus.count = atoi(value);
     if (!strcmp(line, "model")) snprintf(gpus.model, sizeof gpus.model, "%s", value);
     if (!strcmp(line, "faulty")) gpus.faulty = atoi(value);
+    if (!strcmp(line, "hang")) gpus.hang = atoi(value);
+    if (!strcmp(line, "no_start")) gpus.no_start = atoi(value);
   }
   fclose(f);
+  read_visible();
 }
 
 // ---- processes ---------------------------------------------------------------------------------
@@ -435,8 +461,16 @@ static void all_reduce(size_t count, int type, int op, int in_place) {
   }
   if (op == AVG) divide(result, count, type, run.ranks);
   for (int g = 1; g < run.local; g++) memcpy(run.recv[g], result, bytes);
-  int faulty = gpus.faulty - world.all[world.rank].device;
-  if (bytes && gpus.faulty >= 0 && faulty >= 0 && faulty < run.local) run.recv[faulty][bytes / 2] ^= 4;
+  for (int g = 0; bytes && g < run.local; g++) {
+    if (index_of(world.all[world.rank].device + g) == gpus.faulty) run.recv[g][bytes / 2] ^= 4;
+  }
+}
+
+// hang_if_asked stands still where the host's network would be needed.
+static void hang_if_asked(void) {
+  for (int i = 0; gpus.hang && i < world.size; i++) {
+    if (strcmp(world.all[i].host, world.all[world.rank].host)) pause();
+  }
 }
 
 static void fill_all(size_t bytes, int type, int op, int seed, int in_place) {
@@ -567,6 +601,10 @@ static void print_header(void) {
 }
 
 static void require_gpus(void) {
+  if (gpus.no_start) {
+    printf("%s: Test CUDA failure all_reduce_perf.c 'initialization error'\n", world.all[world.rank].host);
+    fail(2);
+  }
   int wanted = world.all[world.rank].device + run.local;
   if (wanted <= gpus.count) return;
   fprintf(stderr, "Invalid number of GPUs: %d requested but only %d were found.\n"
@@ -674,6 +712,7 @@ int main(int argc, char **argv) {
   allocate(max);
   if (json) json_config(min, max);
   print_columns();
+  hang_if_asked();
   measure_all(min, max);
   int status = print_footer();
 
