@@ -81,7 +81,7 @@ func newCluster(t *testing.T, nodes int, namespaces ...string) *cluster {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	c := &cluster{t: t, home: home, dir: job.Dir(filepath.Join(home, "job"))}
-	gpus := filepath.Join(home, "gpus")
+	gpus := c.gpusOf(1)
 	c.write(gpus, string(standin.GPUFile(gpusPerNode, "NVIDIA H200", 1<<30)), 0o600)
 	path := testsDir + ":/usr/bin:/bin"
 	c.env = []string{"HOME=" + home, "PATH=" + path, "OCIHPC_LAB_GPUS=" + gpus, "TMPDIR=" + home}
@@ -101,6 +101,8 @@ func newCluster(t *testing.T, nodes int, namespaces ...string) *cluster {
 		name := fmt.Sprintf("gpu-%d", i)
 		run := filepath.Join(home, fmt.Sprintf("run-%d", i))
 		c.mkdir(run)
+		gpus := c.gpusOf(i)
+		c.write(gpus, string(standin.GPUFile(gpusPerNode, "NVIDIA H200", 1<<30)), 0o600)
 		h := sshdtest.Start(t, []ssh.PublicKey{signer.PublicKey()}, fmt.Sprintf(
 			`ForceCommand unshare --uts --mount %s sh -c 'hostname %s; mount --bind %s /run/ocihpc; export PATH=%s OCIHPC_LAB_GPUS=%s TMPDIR=%s; exec bash -c "$SSH_ORIGINAL_COMMAND"'`,
 			strings.Join(namespaces, " "), name, run, path, gpus, home))
@@ -112,6 +114,15 @@ func newCluster(t *testing.T, nodes int, namespaces ...string) *cluster {
 		c.job.SSH = job.SSH{User: "opc", Port: 22}
 	}
 	return c
+}
+
+// gpusOf is the file that says which GPUs a node has, from 1.
+func (c *cluster) gpusOf(node int) string { return filepath.Join(c.home, fmt.Sprintf("gpus-%d", node)) }
+
+// spoil gives a node a fault of the lab's GPUs.
+func (c *cluster) spoil(node int, fault string) {
+	c.t.Helper()
+	c.write(c.gpusOf(node), c.read(c.gpusOf(node))+fault+"\n", 0o600)
 }
 
 func (c *cluster) mkdir(dirs ...string) {

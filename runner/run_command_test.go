@@ -63,16 +63,7 @@ func (c *cluster) checkEvents(result job.Result) {
 	if events[0].Type != job.EventStarted || last.Type != job.EventResult || last.Result.Key != result.Key {
 		c.t.Errorf("the stream starts with %s and ends with %s", events[0].Type, last.Type)
 	}
-	schema := eventSchema(c.t)
-	for line := range strings.Lines(c.read(c.dir.Events())) {
-		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
-		if err == nil {
-			err = schema.Validate(doc)
-		}
-		if err != nil {
-			c.t.Errorf("event %s: %v", line, err)
-		}
-	}
+	c.checkSchema()
 	rows := 0
 	for _, e := range events {
 		if e.Type == job.EventOutput && e.Phase == job.PhaseAllNodes {
@@ -91,6 +82,21 @@ func (c *cluster) checkEvents(result job.Result) {
 	}
 	if rest, _ := c.call("attach", string(c.dir), "--from", strconv.Itoa(first)); rest != stream[first:] {
 		c.t.Error("attach --from does not go on where it was told to")
+	}
+}
+
+// checkSchema holds every event, and so the result, to the schema.
+func (c *cluster) checkSchema() {
+	c.t.Helper()
+	schema := eventSchema(c.t)
+	for line := range strings.Lines(c.read(c.dir.Events())) {
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		if err == nil {
+			err = schema.Validate(doc)
+		}
+		if err != nil {
+			c.t.Errorf("event %s: %v", line, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -68,7 +69,7 @@ func (wa *watch) look(ctx context.Context) stuck {
 	for i, n := range wa.run.nodes {
 		names[i] = n.Name
 	}
-	return whoIsStuck(names, ranks)
+	return whoIsStuck(names, max(1, wa.run.ranks/len(names)), ranks)
 }
 
 // ranksOf asks a node for its ranks; nil when it does not tell.
@@ -91,45 +92,45 @@ type stuck struct {
 	text string
 }
 
-// whoIsStuck compares the ranks of nodes, nil for a node that does not tell. Ranks that wait for others take processor
-// time, and so do those that compute; a rank that takes none, while most do, is not waiting.
-func whoIsStuck(nodes []string, ranks [][]node.Rank) stuck {
-	var missing, idle []string
-	busy, still := 0, 0
-	on := map[string]bool{}
+// whoIsStuck compares the ranks of nodes, each of which has so many, in their order; nil for a node that does not tell. Ranks
+// that wait for others take processor time, and so do those that compute; a rank that takes none, while most do, is not
+// waiting.
+func whoIsStuck(nodes []string, each int, ranks [][]node.Rank) stuck {
+	var missing, idle, on []string
+	busy := 0
 	for i, name := range nodes {
-		if ranks[i] != nil && len(ranks[i]) == 0 {
-			missing = append(missing, name)
-			on[name] = true
-		}
-		for _, r := range ranks[i] {
+		own := slices.DeleteFunc(slices.Clone(ranks[i]), func(r node.Rank) bool { return r.Rank/each != i })
+		var still []string
+		for _, r := range own {
 			if r.Ticks > 0 {
 				busy++
-				continue
+			} else {
+				still = append(still, fmt.Sprintf("rank %d on %s", r.Rank, name))
 			}
-			still++
-			idle = append(idle, fmt.Sprintf("rank %d on %s", r.Rank, name))
-			on[name] = true
 		}
+		if ranks[i] != nil && len(own) == 0 {
+			missing = append(missing, name)
+		}
+		if len(still) > 0 || ranks[i] != nil && len(own) == 0 {
+			on = append(on, name)
+		}
+		idle = append(idle, still...)
 	}
 	var s stuck
 	switch {
-	case busy+still == 0:
-		return s // no launcher's ranks, or none anywhere
+	case busy == 0:
+		return s // no launcher's ranks, or all alike
 	case len(missing) > 0 && 2*len(missing) < len(nodes):
 		s.text = "no rank runs on " + strings.Join(missing, ", ")
-	case still > 0 && still < busy:
-		s.text = fmt.Sprintf("%s stands still, while %d others work or wait", strings.Join(idle, ", "), busy)
-		if still > 1 {
-			s.text = fmt.Sprintf("%s stand still, while %d others work or wait", strings.Join(idle, ", "), busy)
-		}
+	case len(idle) == 1:
+		s.text = fmt.Sprintf("%s stands still, while the other ranks (%d) work or wait", idle[0], busy)
+	case len(idle) > 1 && len(idle) < busy:
+		s.text = fmt.Sprintf("%s stand still, while the other ranks (%d) work or wait", strings.Join(idle, ", "), busy)
 	default:
 		return s
 	}
 	if len(on) == 1 {
-		for name := range on {
-			s.node = name
-		}
+		s.node = on[0]
 	}
 	return s
 }
