@@ -26,6 +26,7 @@ type ncclBenchmarkModel struct {
 	Nodes            []nodeModel       `tfsdk:"nodes"`
 	Shape            types.String      `tfsdk:"shape"`
 	SSH              sshModel          `tfsdk:"ssh"`
+	Launcher         types.String      `tfsdk:"launcher"`
 	Collective       types.String      `tfsdk:"collective"`
 	MinSizeBytes     types.Int64       `tfsdk:"min_size_bytes"`
 	MaxSizeBytes     types.Int64       `tfsdk:"max_size_bytes"`
@@ -83,6 +84,7 @@ func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
 		Triggers:       m.Triggers,
 		TimeoutSeconds: int(timeout.Seconds()),
 		Benchmark: &job.Benchmark{
+			Launcher:         job.Launcher(m.Launcher.ValueString()),
 			Collective:       m.Collective.ValueString(),
 			MinSizeBytes:     m.MinSizeBytes.ValueInt64(),
 			MaxSizeBytes:     m.MaxSizeBytes.ValueInt64(),

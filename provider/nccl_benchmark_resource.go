@@ -44,7 +44,7 @@ func (r *ncclBenchmarkResource) Configure(_ context.Context, req resource.Config
 }
 
 func (r *ncclBenchmarkResource) ConfigValidators(context.Context) []resource.ConfigValidator {
-	return []resource.ConfigValidator{benchmarkSizes{}, benchmarkShape{}, distinctNodes{}}
+	return []resource.ConfigValidator{benchmarkSizes{}, benchmarkShape{}, benchmarkLauncher{}, distinctNodes{}}
 }
 
 // ModifyPlan plans a new measurement where the last verdict was a failure that must not stand.

@@ -240,6 +240,8 @@ func TestAccNCCLBenchmark_badInput(t *testing.T) {
 		"node twice":     {[]string{`nodes = [{ private_ip = "10.0.0.2" }, { private_ip = "10.0.0.2" }]`}, []string{"Node listed twice", "nodes[0]"}},
 		"no nodes":       {[]string{`nodes = []`}, []string{"nodes"}},
 		"collective":     {[]string{nodes, `collective = "all_reduced"`}, []string{"collective", "all_reduced"}},
+		"two sweeps":     {[]string{nodes, `redop = "all"`}, []string{"redop", "into one table"}},
+		"single, nodes":  {[]string{nodes, `launcher = "single"`}, []string{"Launcher of one node for several", "per_node"}},
 		"relative dir":   {[]string{nodes, `nccl_tests_dir = "build"`}, []string{"nccl_tests_dir", "absolute path"}},
 		"bastion's key":  {[]string{nodes, `ssh = { bastion = { host = "b", host_key = "b ssh-ed25519 AAAA" } }`}, []string{"host_key", "without the host"}},
 		"no private key": {[]string{nodes, `ssh = { private_key_path = "/nonexistent" }`}, nil},

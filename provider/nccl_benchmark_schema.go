@@ -4,6 +4,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -49,11 +50,11 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 		},
 		"ssh": sshAttribute(),
 		"collective": schema.StringAttribute{
-			MarkdownDescription: "Collective to measure. Default: `all_reduce`.",
-			Optional:            true, Computed: true,
-			Default: stringdefault.StaticString("all_reduce"),
-			Validators: []validator.String{stringvalidator.OneOf("all_reduce", "all_gather", "reduce_scatter",
-				"broadcast", "reduce", "alltoall", "gather", "scatter", "sendrecv")},
+			MarkdownDescription: "Collective to measure: one of " + oneOf(job.Collectives) + ". Default: `all_reduce`. " +
+				"`alltoallv` comes with nccl-tests 2.19, `hypercube` needs a power of two of ranks.",
+			Optional: true, Computed: true,
+			Default:    stringdefault.StaticString("all_reduce"),
+			Validators: []validator.String{measurable{"collective"}},
 		},
 		"min_size_bytes": int64WithDefault("Smallest message size, in bytes. Default: 8.", 8, 4),
 		"max_size_bytes": int64WithDefault("Largest message size, in bytes. Default: 8589934592 (8 GiB).", 8<<30, 4),
@@ -62,17 +63,17 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 		"warmup_iterations": int64WithDefault(
 			"Iterations a size that are run first and not measured. Default: 5.", 5, 0),
 		"data_type": schema.StringAttribute{
-			MarkdownDescription: "Data type in nccl-tests' words. Default: `float`.",
-			Optional:            true, Computed: true,
-			Default: stringdefault.StaticString("float"),
-			Validators: []validator.String{stringvalidator.OneOf("int8", "uint8", "int32", "uint32", "int64", "uint64",
-				"half", "float", "double", "bfloat16")},
+			MarkdownDescription: "Data type in nccl-tests' words: one of " + oneOf(job.DataTypes) + ". Default: `float`. " +
+				"The types of 8 bits (`f8e4m3`, `f8e5m2`) need NCCL 2.24 and nccl-tests built against it.",
+			Optional: true, Computed: true,
+			Default:    stringdefault.StaticString("float"),
+			Validators: []validator.String{measurable{"data_type"}},
 		},
 		"redop": schema.StringAttribute{
-			MarkdownDescription: "Reduction in nccl-tests' words. Default: `sum`.",
+			MarkdownDescription: "Reduction in nccl-tests' words: one of " + oneOf(job.RedOps) + ". Default: `sum`. Collectives that reduce nothing leave it alone.",
 			Optional:            true, Computed: true,
 			Default:    stringdefault.StaticString("sum"),
-			Validators: []validator.String{stringvalidator.OneOf("sum", "prod", "min", "max", "avg")},
+			Validators: []validator.String{measurable{"redop"}},
 		},
 		"gpus_per_node": schema.Int64Attribute{
 			MarkdownDescription: "GPUs of each node that take part, one rank each. Default: all.",
@@ -116,6 +117,7 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 			UpdateDescription: "As create. Default: 60m.",
 		}),
 	}
+	maps.Copy(attributes, launcherAttributes())
 	for name, attribute := range benchmarkResultAttributes() {
 		attributes[name] = attribute
 	}

@@ -29,7 +29,7 @@ func newRootCommand() *cobra.Command {
 		Long: `ocihpc-runner works on jobs: it reaches every node of a cluster from the head node, sets them up, checks them,
 runs nccl-tests on each node alone and then over all of them, and judges what they print.
 
-It needs nothing on the nodes but sshd and, for measuring, nccl-tests and Open MPI 4.`,
+It needs nothing on the nodes but sshd and, for measuring, nccl-tests and, over several nodes, Open MPI 4 or 5.`,
 		Example: `  ocihpc-runner check --shape BM.GPU4.8 --timezone Asia/Tokyo     # look at this node
   ocihpc-runner setup --engine containerd --dry-run              # what would have to be changed for containers
   ocihpc-runner run job.json                                     # work on a job, in the foreground

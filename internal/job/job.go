@@ -87,6 +87,11 @@ type Benchmark struct {
 	// MaxRuns bounds the runs of a pattern beyond each node alone and all together; 0 means 4 for each node, 16 at least.
 	MaxRuns int `json:"max_runs,omitempty"`
 
+	// Launcher of the ranks.
+	Launcher Launcher `json:"launcher,omitempty"`
+	// Slurm is for LauncherSlurm; nil leaves all to Slurm's own settings.
+	Slurm *Slurm `json:"slurm,omitempty"`
+
 	// Collective such as all_reduce.
 	Collective string `json:"collective"`
 	// MinSizeBytes and MaxSizeBytes bound the message sizes; each is the one before times StepFactor.
@@ -132,6 +137,11 @@ func (j Job) Key() string {
 	if j.Benchmark != nil {
 		benchmark := *j.Benchmark
 		benchmark.TimeoutSeconds = 0
+		if benchmark.Slurm != nil {
+			slurm := *benchmark.Slurm
+			slurm.TimeLimitSeconds, slurm.QueueSeconds = 0, 0
+			benchmark.Slurm = &slurm
+		}
 		j.Benchmark = &benchmark
 	}
 	if j.Setup != nil {

@@ -47,6 +47,7 @@ func fullJob() Job {
 			MaxSessions: 8, MaxDownloads: 4, MaxUploads: 3, MaxTransfers: 1, LockWaitSeconds: 5, ReconnectSeconds: 60,
 		},
 		Benchmark: &Benchmark{
+			Launcher: LauncherSlurm, Slurm: fullSlurm(),
 			Pattern: PatternTwoPass, MaxRuns: 9, Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: 1 << 30, StepFactor: 2, DataType: "float", RedOp: "sum",
 			Iterations: 20, WarmupIterations: 5, GPUsPerNode: 8, NCCLTestsDir: "/opt/oci-hpc/nccl-test/build",
 			Environment: map[string]string{"NCCL_DEBUG": "WARN"}, TimeoutSeconds: 600,

@@ -17,7 +17,6 @@ var (
 	namePattern     = form(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 	addressPattern  = form(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,253}[A-Za-z0-9])?$`)
 	userPattern     = form(`^[a-z_][a-z0-9_-]{0,31}$`)
-	wordPattern     = form(`^[a-z][a-z0-9_]{0,31}$`)
 	hostKeyPattern  = form(`^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*$`)
 	variablePattern = form(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	timezonePattern = form(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
@@ -49,6 +48,7 @@ func (j Job) Validate() error {
 	}
 	if j.Benchmark != nil {
 		v.benchmark(*j.Benchmark)
+		v.launcher(j)
 	}
 	if len(v.list) > 0 {
 		return fmt.Errorf("invalid job: %w", errors.Join(v.list...))
@@ -124,12 +124,17 @@ func (v *problems) benchmark(b Benchmark) {
 	if b.MaxRuns < 0 {
 		v.add("benchmark.max_runs is negative")
 	}
-	if !wordPattern.MatchString(b.Collective) {
-		v.add("benchmark.collective %q is not a collective of nccl-tests such as all_reduce", b.Collective)
+	if err := CheckCollective(b.Collective); err != nil {
+		v.add("benchmark.collective: %w", err)
 	}
-	for _, option := range []struct{ field, word string }{{"data_type", b.DataType}, {"redop", b.RedOp}} {
-		if option.word != "" && !wordPattern.MatchString(option.word) {
-			v.add("benchmark.%s %q is not a word of nccl-tests such as float or sum", option.field, option.word)
+	if b.DataType != "" {
+		if err := CheckDataType(b.DataType); err != nil {
+			v.add("benchmark.data_type: %w", err)
+		}
+	}
+	if b.RedOp != "" {
+		if err := CheckRedOp(b.RedOp); err != nil {
+			v.add("benchmark.redop: %w", err)
 		}
 	}
 	if b.MinSizeBytes <= 0 || b.MaxSizeBytes < b.MinSizeBytes {

@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,41 @@ func TestMPIRun(t *testing.T) {
 	if want := "exec /home/opc/.ocihpc/bin/ocihpc-runner supervise --library-dir /usr/mpi/gcc/openmpi-4.1.7/lib " +
 		"--env NCCL_DEBUG=WARN --env NCCL_IB_HCA==mlx5_0,mlx5_1 --env OCIHPC_RSH_SOCKET=/home/opc/job/rsh.sock --env 'OMPI_MCA_coll=^hcoll' -- "; !strings.HasPrefix(line, want) {
 		t.Errorf("got  %s\nwant %s", line, want)
+	}
+}
+
+// Open MPI 5 has PRRTE's daemons: the options are those that PRRTE documents. This line was not run.
+func TestMPIRunOfOpenMPI5(t *testing.T) {
+	t.Parallel()
+	got, err := MPIRun(MPI{
+		Program: "/opt/nccl/all_reduce_perf", Args: []string{"-b", "8"}, Env: map[string]string{"NCCL_DEBUG": "WARN", "PRTE_MCA_x": "1"},
+		Hosts: []string{"10.0.1.2", "10.0.1.3"}, RanksPerHost: 8, Networks: []string{"10.0.1.0/24"},
+		OpenMPIBin: "/opt/openmpi-5.0.3/bin", Version: "5.0.3", Runner: "/r", Socket: "/s",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"/opt/openmpi-5.0.3/bin/mpirun", "--leave-session-attached", "--prtemca", "plm", "ssh",
+		"--prtemca", "plm_ssh_agent", "/usr/bin/env /r rsh", "--prtemca", "plm_ssh_no_tree_spawn", "1",
+		"--prtemca", "plm_ssh_num_concurrent", "128", "--prtemca", "prte_keep_fqdn_hostnames", "1",
+		"--prtemca", "prte_if_include", "10.0.1.0/24", "--mca", "btl_tcp_if_include", "10.0.1.0/24",
+		"--bind-to", "none", "--map-by", "ppr:8:node", "--host", "10.0.1.2:8,10.0.1.3:8", "-np", "16",
+		"-x", "NCCL_DEBUG", "/opt/nccl/all_reduce_perf", "-b", "8",
+	}
+	if !slices.Equal(got.Argv, want) {
+		t.Errorf("got  %q\nwant %q", got.Argv, want)
+	}
+	if !maps.Equal(got.Env, map[string]string{"NCCL_DEBUG": "WARN", "PRTE_MCA_x": "1", SocketVariable: "/s"}) {
+		t.Errorf("environment %v", got.Env)
+	}
+}
+
+func TestMPIRunAlone(t *testing.T) {
+	t.Parallel()
+	got, err := MPIRunAlone(MPI{Program: "p", Args: []string{"-g", "1"}, Hosts: []string{"10.0.1.2"}, RanksPerHost: 8, Env: map[string]string{"A": "b"}, OpenMPIBin: "/usr/bin"})
+	if want := "/usr/bin/mpirun --bind-to none --host localhost:8 -np 8 -x A p -g 1"; err != nil || strings.Join(got.Argv, " ") != want {
+		t.Errorf("%q, %v", got.Argv, err)
 	}
 }
 

@@ -26,60 +26,95 @@ type MPI struct {
 	Networks []string
 
 	OpenMPIBin string // folder of mpirun, the same on every node
-	Runner     string // path of ocihpc-runner on the first node
-	Socket     string // of the job's [Agent]
-	Root       bool   // the login user is root
+	// Version of Open MPI, such as 4.1.7 or 5.0.3; it tells the names of the options. Empty means 4.
+	Version string
+	Runner  string // path of ocihpc-runner on the first node
+	Socket  string // of the job's [Agent]
+	Root    bool   // the login user is root
 }
 
-// MPIRun gives the command line for Open MPI 4.
+// MPIRun gives the command line for Open MPI 4 or 5.
 //
-//   - plm_rsh_agent is ocihpc-runner itself: no ssh client, no key and no sshd set-up is needed. Open MPI's
-//     daemon on every node wants to see the agent's program too, though it never calls it: env is everywhere,
+//   - The agent that starts the daemons is ocihpc-runner itself: no ssh client, no key and no sshd set-up is needed.
+//     Open MPI's daemon on every node wants to see the agent's program too, though it never calls it: env is everywhere,
 //     the runner need not be at the same place on every node.
 //   - The daemons stay in the sessions that started them (leave-session-attached), all of them started by
 //     mpirun (no_tree_spawn), so that a closed session ends its node's ranks. Each session holds an agent
-//     for the whole run: plm_rsh_num_concurrent must not be less than the number of nodes.
+//     for the whole run: num_concurrent must not be less than the number of nodes.
 //   - Host names stay as the job has them (keep_fqdn_hostnames), so that the agent knows them.
 //   - --bind-to none: NCCL places its own threads next to their GPUs.
 func MPIRun(m MPI) (Command, error) {
 	if err := m.check(); err != nil {
 		return Command{}, fmt.Errorf("mpirun: %w", err)
 	}
-	argv := []string{filepath.Join(m.OpenMPIBin, "mpirun")}
-	if m.Root {
-		argv = append(argv, "--allow-run-as-root")
-	}
+	names := namesOf(m.Version)
+	argv := m.begin()
 	argv = append(argv,
 		"--leave-session-attached",
-		"--mca", "plm", "rsh",
-		"--mca", "plm_rsh_agent", "/usr/bin/env "+m.Runner+" rsh",
-		"--mca", "plm_rsh_no_tree_spawn", "1",
-		"--mca", "plm_rsh_num_concurrent", strconv.Itoa(max(128, len(m.Hosts))),
-		"--mca", "orte_keep_fqdn_hostnames", "1",
+		names.option, "plm", names.plm,
+		names.option, "plm_"+names.plm+"_agent", "/usr/bin/env "+m.Runner+" rsh",
+		names.option, "plm_"+names.plm+"_no_tree_spawn", "1",
+		names.option, "plm_"+names.plm+"_num_concurrent", strconv.Itoa(max(128, len(m.Hosts))),
+		names.option, names.runtime+"_keep_fqdn_hostnames", "1",
 	)
 	if len(m.Networks) > 0 {
 		networks := strings.Join(m.Networks, ",")
-		argv = append(argv, "--mca", "oob_tcp_if_include", networks, "--mca", "btl_tcp_if_include", networks)
+		argv = append(argv, names.option, names.daemons, networks, "--mca", "btl_tcp_if_include", networks)
 	}
 	hosts := make([]string, len(m.Hosts))
 	for i, host := range m.Hosts {
 		hosts[i] = host + ":" + strconv.Itoa(m.RanksPerHost)
 	}
-	argv = append(argv,
-		"--bind-to", "none",
-		"--map-by", fmt.Sprintf("ppr:%d:node", m.RanksPerHost),
-		"--host", strings.Join(hosts, ","),
-		"-np", strconv.Itoa(len(m.Hosts)*m.RanksPerHost),
-	)
-	env := map[string]string{SocketVariable: m.Socket}
+	argv = append(argv, "--bind-to", "none", "--map-by", fmt.Sprintf("ppr:%d:node", m.RanksPerHost), "--host", strings.Join(hosts, ","))
+	return m.end(argv, map[string]string{SocketVariable: m.Socket}), nil
+}
+
+// MPIRunAlone gives the command line for one node, which is the one that mpirun is started on: no daemon and no agent is needed.
+func MPIRunAlone(m MPI) (Command, error) {
+	if err := m.check(); err != nil {
+		return Command{}, fmt.Errorf("mpirun: %w", err)
+	}
+	argv := append(m.begin(), "--bind-to", "none", "--host", "localhost:"+strconv.Itoa(m.RanksPerHost))
+	return m.end(argv, map[string]string{}), nil
+}
+
+func (m MPI) begin() []string {
+	argv := []string{filepath.Join(m.OpenMPIBin, "mpirun")}
+	if m.Root {
+		argv = append(argv, "--allow-run-as-root")
+	}
+	return argv
+}
+
+// end adds the number of ranks, their environment and the program.
+func (m MPI) end(argv []string, env map[string]string) Command {
+	argv = append(argv, "-np", strconv.Itoa(len(m.Hosts)*m.RanksPerHost))
 	for _, name := range sortedKeys(m.Env) {
 		env[name] = m.Env[name]
-		if !strings.HasPrefix(name, "OMPI_MCA_") { // mpirun hands those to its daemons by itself
+		if !strings.HasPrefix(name, "OMPI_MCA_") && !strings.HasPrefix(name, "PRTE_MCA_") { // mpirun hands those to its daemons by itself
 			argv = append(argv, "-x", name)
 		}
 	}
 	argv = append(append(argv, m.Program), m.Args...)
-	return Command{Argv: argv, Env: env, LibraryDir: libraryDir(m.OpenMPIBin)}, nil
+	return Command{Argv: argv, Env: env, LibraryDir: libraryDir(m.OpenMPIBin)}
+}
+
+// names of what starts Open MPI's daemons.
+type names struct {
+	option  string // that sets a parameter of the daemons
+	plm     string // component that starts them by an agent
+	runtime string // prefix of general parameters
+	daemons string // parameter for the networks that they talk over
+}
+
+// namesOf gives the names of a version: from 5 on, the daemons are PRRTE's. Of those, the names are taken from PRRTE's
+// sources and documentation; no run with Open MPI 5 was at hand to prove them.
+func namesOf(version string) names {
+	major, _, _ := strings.Cut(version, ".")
+	if number, err := strconv.Atoi(major); err == nil && number >= 5 {
+		return names{option: "--prtemca", plm: "ssh", runtime: "prte", daemons: "prte_if_include"}
+	}
+	return names{option: "--mca", plm: "rsh", runtime: "orte", daemons: "oob_tcp_if_include"}
 }
 
 // check refuses what Open MPI would silently take apart.

@@ -11,14 +11,10 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
 
-// Collectives that nccl-tests measure (alltoallv from 2.19.0 on).
-var Collectives = []string{"all_gather", "all_reduce", "alltoall", "alltoallv", "broadcast", "gather", "hypercube",
-	"reduce", "reduce_scatter", "scatter", "sendrecv"}
-
 // Program gives the name of the program that measures a collective, such as all_reduce_perf.
 func Program(collective string) (string, error) {
-	if !slices.Contains(Collectives, collective) {
-		return "", fmt.Errorf("nccl-tests do not measure %q: choose one of %s", collective, strings.Join(Collectives, ", "))
+	if !slices.Contains(job.Collectives, collective) {
+		return "", fmt.Errorf("nccl-tests do not measure %q: choose one of %s", collective, strings.Join(job.Collectives, ", "))
 	}
 	return collective + "_perf", nil
 }

@@ -124,7 +124,7 @@ func TestArgs(t *testing.T) {
 	if want := "-b 8 -e 1073741824 -f 2 -g 8 -n 20 -w 5 -c 1 -d float -o sum"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	for _, collective := range Collectives {
+	for _, collective := range job.Collectives {
 		if program, err := Program(collective); err != nil || program != collective+"_perf" || collectiveOf("/x/"+program+"_mpi") != collective {
 			t.Errorf("%s: %s %v", collective, program, err)
 		}

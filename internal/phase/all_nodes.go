@@ -78,11 +78,11 @@ func (w *work) mpirun(nodes []*nodeWork, gpus int, b job.Benchmark) (launch.Comm
 		return launch.Command{}, err
 	}
 	m := launch.MPI{
-		Program: program, Args: nccl.Args(b, 1), Env: w.environment(), RanksPerHost: gpus,
-		OpenMPIBin: head.found.Facts.OpenMPIBin, Runner: w.Runner, Socket: w.Dir.Socket(), Root: os.Geteuid() == 0,
+		Program: program, Args: nccl.Args(b, 1), Env: w.mpiEnvironment(), RanksPerHost: gpus,
+		OpenMPIBin: head.found.Facts.OpenMPIBin, Version: head.found.Facts.OpenMPIVersion, Runner: w.Runner, Socket: w.Dir.Socket(), Root: os.Geteuid() == 0,
 	}
 	networks := []string{head.found.Facts.NetworkCIDR}
-	for _, n := range nodes {
+	for _, n := range nearOrder(nodes) {
 		m.Hosts = append(m.Hosts, n.Address)
 		networks = append(networks, n.found.Facts.NetworkCIDR)
 		if dir := n.found.Facts.NCCLTestsDir; dir != head.found.Facts.NCCLTestsDir {

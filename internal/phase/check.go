@@ -109,7 +109,7 @@ func (p check) request(n *nodeWork) node.Request {
 	r := node.Request{Address: n.Address, Shape: p.Job.Shape, Checks: p.Job.Checks, Health: p.health()}
 	if b := p.Job.Benchmark; b != nil {
 		r.Collective, r.NCCLTestsDir, r.GPUsPerNode = b.Collective, b.NCCLTestsDir, b.GPUsPerNode
-		r.MPI = len(p.nodes) > 1
+		r.MPI = p.needsMPI()
 	}
 	return r
 }

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
-	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/nccl"
 )
 
@@ -34,15 +33,14 @@ func (p eachNode) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for i, n := range p.nodes {
-		program, err := p.program(n)
+		command, err := p.alone(n, gpus)
 		if err != nil {
 			return err
 		}
 		group.Go(func() error {
 			runs[i] = p.repeat(ctx, run{
 				scope: job.ScopeNode, nodes: []*nodeWork{n}, name: job.NodeRun(n.Name), at: n.at, ranks: gpus,
-				command: launch.Single(program, nccl.Args(*p.Job.Benchmark, gpus), p.environment(), n.found.Facts.OpenMPIBin),
-				expect:  expect, baseline: baseline,
+				command: command, expect: expect, baseline: baseline,
 			})
 			p.emit(job.Event{
 				Type: job.EventNode, Node: n.Name, Outcome: runs[i].summary.Outcome, Message: verdict(runs[i]),

@@ -52,6 +52,9 @@ func (w *work) measure(ctx context.Context, r run) job.Measurement {
 	for _, n := range r.nodes {
 		m.Nodes = append(m.Nodes, n.Name)
 	}
+	if err := job.CheckRanks(w.Job.Benchmark.Collective, r.ranks); err != nil {
+		return couldNotRun(m, job.Failure{Kind: "invalid_job", Message: err.Error(), Advice: "choose another collective, gpus_per_node, or other nodes"})
+	}
 	log, err := os.OpenFile(filepath.FromSlash(w.Dir.RunLog(r.name)), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return couldNotRun(m, job.Failure{Kind: "internal", Message: fmt.Sprintf("the log could not be written: %v", err), Advice: "see that the job directory's file system has space"})

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"strings"
+	"testing"
+)
+
+func fullSlurm() *Slurm {
+	return &Slurm{
+		Partition: "gpu,spare", Account: "ops", QOS: "high", Constraint: "roce&[rack1|rack2]", Reservation: "acceptance", GRES: "gpu:8",
+		TimeLimitSeconds: 900, QueueSeconds: 600, MPI: SlurmPMIx, Image: "nvcr.io#nvidia/pytorch:24.01-py3", Mounts: []string{"/mnt/share:/data:ro"},
+		Options: []string{"--comment=acceptance", "--segment=2", "--contiguous"}, SharedDir: "/mnt/share/benchmarks",
+	}
+}
+
+func benchmarkJob(nodes int, change func(*Job)) Job {
+	j := fullJob()
+	j.Nodes = j.Nodes[:nodes]
+	j.Benchmark.Launcher, j.Benchmark.Slurm = LauncherAuto, nil
+	change(&j)
+	return j
+}
+
+func TestLauncherIsValidated(t *testing.T) {
+	t.Parallel()
+	slurm := func(change func(*Slurm)) func(*Job) {
+		return func(j *Job) {
+			j.Benchmark.Launcher, j.Benchmark.Slurm = LauncherSlurm, fullSlurm()
+			change(j.Benchmark.Slurm)
+		}
+	}
+	for name, test := range map[string]struct {
+		nodes  int
+		change func(*Job)
+		want   string // empty: valid
+	}{
+		"single on one node":        {1, func(j *Job) { j.Benchmark.Launcher = LauncherSingle }, ""},
+		"single on each node":       {2, func(j *Job) { j.Benchmark.Launcher, j.Benchmark.Pattern = LauncherSingle, PatternPerNode }, ""},
+		"single over nodes":         {2, func(j *Job) { j.Benchmark.Launcher = LauncherSingle }, "set benchmark.pattern to per_node"},
+		"mpirun on one node":        {1, func(j *Job) { j.Benchmark.Launcher = LauncherMPIRun }, ""},
+		"no such launcher":          {1, func(j *Job) { j.Benchmark.Launcher = "lsf" }, `"lsf" is not one of`},
+		"slurm without settings":    {2, func(j *Job) { j.Benchmark.Launcher = LauncherSlurm }, ""},
+		"slurm settings, no slurm":  {2, func(j *Job) { j.Benchmark.Slurm = &Slurm{} }, "is for launcher slurm"},
+		"all settings":              {2, slurm(func(*Slurm) {}), ""},
+		"chosen nodes":              {1, slurm(func(s *Slurm) { s.Nodes = 4 }), ""},
+		"chosen nodes, and named":   {2, slurm(func(s *Slurm) { s.Nodes = 4 }), "name the node alone"},
+		"chosen nodes, GPUs unsaid": {1, func(j *Job) { slurm(func(s *Slurm) { s.Nodes = 4 })(j); j.Benchmark.GPUsPerNode = 0 }, "gpus_per_node is needed"},
+		"line break in a word":      {2, slurm(func(s *Slurm) { s.Account = "a\n#SBATCH --uid=0" }), "account"},
+		"an option in a word":       {2, slurm(func(s *Slurm) { s.Partition = "gpu --uid=0" }), "partition"},
+		"own option":                {2, slurm(func(s *Slurm) { s.Options = []string{"--output=/etc/passwd"} }), "--output is set by the runner"},
+		"option with a blank":       {2, slurm(func(s *Slurm) { s.Options = []string{"--comment=a b"} }), "not of the form"},
+		"short option":              {2, slurm(func(s *Slurm) { s.Options = []string{"-D/tmp"} }), "not of the form"},
+		"mpirun in a container":     {2, slurm(func(s *Slurm) { s.MPI = SlurmMPIRun }), "use pmi2 or pmix"},
+		"mounts without image":      {2, slurm(func(s *Slurm) { s.Image = "" }), "name an image"},
+		"no such mpi":               {2, slurm(func(s *Slurm) { s.MPI = "lam" }), "not pmix, pmi2 or mpirun"},
+		"negative":                  {2, slurm(func(s *Slurm) { s.QueueSeconds = -1 }), "queue_seconds is negative"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := benchmarkJob(test.nodes, test.change).Validate()
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Limits of time take no part in the key: a longer one finds the run that is on its way.
+func TestSlurmInTheKey(t *testing.T) {
+	t.Parallel()
+	a := fullJob()
+	b := fullJob()
+	b.Benchmark.Slurm.QueueSeconds, b.Benchmark.Slurm.TimeLimitSeconds = 1, 2
+	if a.Key() != b.Key() {
+		t.Error("limits change the key")
+	}
+	b.Benchmark.Slurm.Partition = "other"
+	if a.Key() == b.Key() {
+		t.Error("another partition has the same key")
+	}
+	if b.Benchmark.Slurm.QueueSeconds != 1 {
+		t.Error("the job was changed")
+	}
+}

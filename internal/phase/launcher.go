@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package phase
+
+import (
+	"maps"
+	"os"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/nccl"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
+)
+
+// alone gives the command that measures a node alone, with all its ranks.
+func (w *work) alone(n *nodeWork, gpus int) (launch.Command, error) {
+	program, err := w.program(n)
+	if err != nil {
+		return launch.Command{}, err
+	}
+	if w.Job.Benchmark.Launcher != job.LauncherMPIRun {
+		return launch.Single(program, nccl.Args(*w.Job.Benchmark, gpus), w.environment(), n.found.Facts.OpenMPIBin), nil
+	}
+	command, err := launch.MPIRunAlone(launch.MPI{
+		Program: program, Args: nccl.Args(*w.Job.Benchmark, 1), Env: w.mpiEnvironment(), Hosts: []string{n.Address}, RanksPerHost: gpus,
+		OpenMPIBin: n.found.Facts.OpenMPIBin, Version: n.found.Facts.OpenMPIVersion, Runner: n.at.Runner,
+		Root: os.Geteuid() == 0 || w.Job.SSH.User == "root",
+	})
+	if err != nil {
+		return launch.Command{}, &Stop{job.CouldNotRun, job.Failure{Kind: nccl.KindMPIStartFailed, Node: n.Name, Message: err.Error()}}
+	}
+	return command, nil
+}
+
+// needsMPI says whether the runs need Open MPI on the nodes.
+func (w *work) needsMPI() bool {
+	switch w.Job.Benchmark.Launcher {
+	case job.LauncherSingle:
+		return false
+	case job.LauncherMPIRun:
+		return true
+	case job.LauncherAuto, job.LauncherSlurm:
+	}
+	return len(w.nodes) > 1
+}
+
+// mpiEnvironment is [work.environment] with the shape's settings for Open MPI, UCX and HCOLL, where the user has none. Open MPI
+// takes UCX by itself where it finds adapters: were it forced to, it would not start on a node whose UCX finds none.
+func (w *work) mpiEnvironment() map[string]string {
+	env := map[string]string{}
+	if s, ok := shape.Lookup(w.Job.Shape); ok && s.MPIEnv.Usable() {
+		maps.Copy(env, s.MPIEnv.V)
+		delete(env, "OMPI_MCA_pml")
+	}
+	maps.Copy(env, w.environment())
+	return env
+}
+
+// nearOrder gives nodes so that those near each other follow each other.
+func nearOrder(nodes []*nodeWork) []*nodeWork {
+	places := make([]launch.Place, len(nodes))
+	for i, n := range nodes {
+		places[i].Name = n.Name
+		if n.found.Facts != nil {
+			places[i].Topology = n.found.Facts.Topology
+		}
+	}
+	ordered := make([]*nodeWork, len(nodes))
+	for i, place := range launch.NearOrder(places) {
+		ordered[i] = nodes[place]
+	}
+	return ordered
+}
