@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -127,11 +126,7 @@ type nodeRuntimeModel struct {
 	ChangedSteps []string          `tfsdk:"changed_steps"`
 }
 
-var nodeRuntimeType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"name": types.StringType, "private_ip": types.StringType, "outcome": types.StringType, "engine": types.StringType,
-	"versions": types.MapType{ElemType: types.StringType}, "images": types.MapType{ElemType: types.StringType},
-	"gpus": types.ListType{ElemType: types.StringType}, "changed_steps": types.ListType{ElemType: types.StringType},
-}}
+var nodeRuntimeType = typeOf[nodeRuntimeModel]()
 
 // fromResult fills the computed attributes.
 func (m *containerRuntimeModel) fromResult(ctx context.Context, result *job.Result, hostKeys map[string]string) diag.Diagnostics {
@@ -147,7 +142,7 @@ func (m *containerRuntimeModel) fromResult(ctx context.Context, result *job.Resu
 	for _, node := range result.Nodes {
 		nodes = append(nodes, nodeRuntimeFrom(node, result.NodeOutcome(node.Name)))
 	}
-	m.PerNode = listFrom(ctx, &diags, nodeRuntimeType, nodes)
+	m.PerNode = listFrom(ctx, &diags, nodes)
 	keys, d := types.MapValueFrom(ctx, types.StringType, hostKeys)
 	diags.Append(d...)
 	m.HostKeys = keys

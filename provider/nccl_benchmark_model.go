@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -41,6 +40,9 @@ type ncclBenchmarkModel struct {
 	Checks           *checksModel      `tfsdk:"checks"`
 	Expect           *expectationModel `tfsdk:"expect"`
 	ExpectPerNode    *expectationModel `tfsdk:"expect_per_node"`
+	Repeats          types.Int64       `tfsdk:"repeats"`
+	Baseline         *baselineModel    `tfsdk:"baseline"`
+	Transport        types.String      `tfsdk:"transport"`
 	OnFailure        types.String      `tfsdk:"on_failure"`
 	Triggers         map[string]string `tfsdk:"triggers"`
 	ReportPath       types.String      `tfsdk:"report_path"`
@@ -54,6 +56,15 @@ type ncclBenchmarkModel struct {
 	Hosts            types.Int64   `tfsdk:"hosts"`
 	Wrong            types.Int64   `tfsdk:"wrong"`
 	PeakBusbwGBPerS  types.Float64 `tfsdk:"peak_busbw_gb_per_s"`
+	LatencyUS        types.Float64 `tfsdk:"latency_us"`
+	DurationSeconds  types.Float64 `tfsdk:"duration_seconds"`
+	Summary          types.Object  `tfsdk:"summary"`
+	Limits           types.List    `tfsdk:"limits"`
+	Regressions      types.List    `tfsdk:"regressions"`
+	Remarks          types.List    `tfsdk:"remarks"`
+	NCCL             types.Object  `tfsdk:"nccl"`
+	UsedEnvironment  types.Map     `tfsdk:"used_environment"`
+	Runs             types.List    `tfsdk:"runs"`
 	NCCLTestsVersion types.String  `tfsdk:"nccl_tests_version"`
 	Results          types.List    `tfsdk:"results"`
 	PerNode          types.List    `tfsdk:"per_node"`
@@ -66,11 +77,6 @@ type checksModel struct {
 	FirewallOff          types.Bool   `tfsdk:"firewall_off"`
 	CloudInitWaitSeconds types.Int64  `tfsdk:"cloud_init_wait_seconds"`
 	Skip                 []string     `tfsdk:"skip"`
-}
-
-type expectationModel struct {
-	MinBusbwGBPerS types.Float64 `tfsdk:"min_busbw_gb_per_s"`
-	AtLeastBytes   types.Int64   `tfsdk:"at_least_bytes"`
 }
 
 // toJob gives the work that the plan asks for.
@@ -98,9 +104,20 @@ func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
 			Environment:      m.Environment,
 			Expect:           m.Expect.toJob(),
 			ExpectPerNode:    m.ExpectPerNode.toJob(),
+			Repeats:          repeatsOf(m.Repeats),
+			Baseline:         m.Baseline.toJob(),
+			Transport:        job.Transport(m.Transport.ValueString()),
 			TimeoutSeconds:   int(min(timeout, defaultRunTimeout).Seconds()),
 		},
 	}
+}
+
+// repeatsOf leaves out the usual number, so that the job's key stays what it was without it.
+func repeatsOf(repeats types.Int64) int {
+	if n := int(repeats.ValueInt64()); n > 1 {
+		return n
+	}
+	return 0
 }
 
 func (m *checksModel) toJob() job.Checks {
@@ -113,16 +130,6 @@ func (m *checksModel) toJob() job.Checks {
 		FirewallOff:          m.FirewallOff.ValueBool(),
 		CloudInitWaitSeconds: int(m.CloudInitWaitSeconds.ValueInt64()),
 		Skip:                 slices.Sorted(slices.Values(m.Skip)), // a set has no order, but the job's key has
-	}
-}
-
-func (m *expectationModel) toJob() job.Expectation {
-	if m == nil {
-		return job.Expectation{}
-	}
-	return job.Expectation{
-		MinBusbwGBPerS: m.MinBusbwGBPerS.ValueFloat64Pointer(),
-		AtLeastBytes:   m.AtLeastBytes.ValueInt64(),
 	}
 }
 
@@ -146,6 +153,9 @@ type nodeResultModel struct {
 	GPUs            types.Int64  `tfsdk:"gpus"`
 	GPUModel        types.String `tfsdk:"gpu_model"`
 	DriverVersion   types.String `tfsdk:"driver_version"`
+	OS              types.String `tfsdk:"os"`
+	Kernel          types.String `tfsdk:"kernel"`
+	OpenMPIVersion  types.String `tfsdk:"open_mpi_version"`
 	PeakBusbwGBPerS *float64     `tfsdk:"peak_busbw_gb_per_s"`
 	Checks          []checkModel `tfsdk:"checks"`
 }
@@ -156,24 +166,6 @@ type checkModel struct {
 	Message string       `tfsdk:"message"`
 	Advice  types.String `tfsdk:"advice"`
 }
-
-var (
-	placementType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"time_us": types.Float64Type, "algbw_gb_per_s": types.Float64Type,
-		"busbw_gb_per_s": types.Float64Type, "wrong": types.Int64Type,
-	}}
-	benchmarkRowType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"size_bytes": types.Int64Type, "out_of_place": placementType, "in_place": placementType,
-	}}
-	checkType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"name": types.StringType, "outcome": types.StringType, "message": types.StringType, "advice": types.StringType,
-	}}
-	nodeResultType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"name": types.StringType, "private_ip": types.StringType, "outcome": types.StringType,
-		"gpus": types.Int64Type, "gpu_model": types.StringType, "driver_version": types.StringType,
-		"peak_busbw_gb_per_s": types.Float64Type, "checks": types.ListType{ElemType: checkType},
-	}}
-)
 
 // fromResult fills the computed attributes.
 func (m *ncclBenchmarkModel) fromResult(ctx context.Context, result *job.Result, hostKeys map[string]string) diag.Diagnostics {
@@ -197,20 +189,59 @@ func (m *ncclBenchmarkModel) fromResult(ctx context.Context, result *job.Result,
 	if report.NCCLTestsVersion != "" {
 		m.NCCLTestsVersion = types.StringValue(report.NCCLTestsVersion)
 	}
-	m.PeakBusbwGBPerS = types.Float64PointerValue(peakBusbw(report))
-
-	m.Results = listFrom(ctx, &diags, benchmarkRowType, rowsFrom(report))
-	m.PerNode = listFrom(ctx, &diags, nodeResultType, nodeResultsFrom(result))
+	m.Results = listFrom(ctx, &diags, rowsFrom(report))
+	m.PerNode = listFrom(ctx, &diags, nodeResultsFrom(result))
+	m.fromVerdict(ctx, result, &diags)
 	keys, d := types.MapValueFrom(ctx, types.StringType, hostKeys)
 	diags.Append(d...)
 	m.HostKeys = keys
 	return diags
 }
 
-func listFrom[T any](ctx context.Context, diags *diag.Diagnostics, elem attr.Type, values []T) types.List {
-	list, d := types.ListValueFrom(ctx, elem, values)
+// fromVerdict fills what the verdict rests on.
+func (m *ncclBenchmarkModel) fromVerdict(ctx context.Context, result *job.Result, diags *diag.Diagnostics) {
+	summary, overall := result.OverallSummary(), result.Overall()
+	if summary == nil {
+		summary = &job.Summary{}
+	}
+	if overall == nil {
+		overall = &job.Measurement{}
+	}
+	m.PeakBusbwGBPerS = types.Float64Null()
+	if peak, _, ok := summary.Peak(); ok {
+		m.PeakBusbwGBPerS = types.Float64Value(peak)
+	}
+	m.LatencyUS = types.Float64Null()
+	if overall.Report != nil {
+		m.LatencyUS = types.Float64PointerValue(overall.Report.LatencyUS())
+	}
+	m.DurationSeconds = types.Float64Value(result.FinishedAt.Sub(result.StartedAt).Seconds())
+	m.Summary = objectFrom(ctx, diags, summaryFrom(result.OverallSummary()))
+	m.Limits = listFrom(ctx, diags, appliedLimitsFrom(summary.Limits))
+	m.Regressions = listFrom(ctx, diags, regressionsFrom(summary.Regressions))
+	m.Remarks = listFrom(ctx, diags, append([]string{}, summary.Remarks...))
+	m.NCCL = objectFrom(ctx, diags, ncclFrom(overall.NCCL))
+	m.Runs = listFrom(ctx, diags, runsFrom(result))
+	environment, d := types.MapValueFrom(ctx, types.StringType, overall.Environment)
+	diags.Append(d...)
+	m.UsedEnvironment = environment
+}
+
+func listFrom[T any](ctx context.Context, diags *diag.Diagnostics, values []T) types.List {
+	list, d := types.ListValueFrom(ctx, typeOf[T](), values)
 	diags.Append(d...)
 	return list
+}
+
+// objectFrom gives a null object for a nil value.
+func objectFrom[T any](ctx context.Context, diags *diag.Diagnostics, value *T) types.Object {
+	attributes := attributesOf[T]()
+	if value == nil {
+		return types.ObjectNull(attributes)
+	}
+	object, d := types.ObjectValueFrom(ctx, attributes, value)
+	diags.Append(d...)
+	return object
 }
 
 func rowsFrom(report *job.Report) []benchmarkRowModel {
@@ -251,12 +282,13 @@ func nodeResultsFrom(result *job.Result) []nodeResultModel {
 			if len(facts.GPUs) > 0 {
 				model.GPUModel = types.StringValue(facts.GPUs[0].Name)
 			}
-			if facts.DriverVersion != "" {
-				model.DriverVersion = types.StringValue(facts.DriverVersion)
-			}
+			model.DriverVersion, model.OS = stringOrNull(facts.DriverVersion), stringOrNull(facts.OS)
+			model.Kernel, model.OpenMPIVersion = stringOrNull(facts.Kernel), stringOrNull(facts.OpenMPIVersion)
 		}
-		if run := result.Alone(node.Name); run != nil && run.Report != nil {
-			model.PeakBusbwGBPerS = peakBusbw(run.Report)
+		if s := result.SummaryOf(job.ScopeNode, node.Name); s != nil {
+			if peak, _, ok := s.Peak(); ok {
+				model.PeakBusbwGBPerS = &peak
+			}
 		}
 		nodes = append(nodes, model)
 	}

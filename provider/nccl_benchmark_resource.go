@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/report"
@@ -58,15 +59,17 @@ func (r *ncclBenchmarkResource) ModifyPlan(ctx context.Context, req resource.Mod
 	if resp.Diagnostics.HasError() || last.ValueString() != string(job.Fail) || onFailure.ValueString() != onFailureFail {
 		return
 	}
-	unknown := map[string]any{
-		"outcome": types.StringUnknown(), "failure": types.StringUnknown(), "measured_at": types.StringUnknown(),
-		"ranks": types.Int64Unknown(), "hosts": types.Int64Unknown(), "wrong": types.Int64Unknown(),
-		"peak_busbw_gb_per_s": types.Float64Unknown(), "nccl_tests_version": types.StringUnknown(),
-		"results": types.ListUnknown(benchmarkRowType), "per_node": types.ListUnknown(nodeResultType),
-		"host_keys": types.MapUnknown(types.StringType),
-	}
-	for name, value := range unknown {
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
+	for name, attribute := range benchmarkAttributes(ctx) {
+		if !attribute.IsComputed() || attribute.IsOptional() || name == "id" { // what was asked for stays, and its key
+			continue
+		}
+		of := attribute.GetType()
+		unknown, err := of.ValueFromTerraform(ctx, tftypes.NewValue(of.TerraformType(ctx), tftypes.UnknownValue))
+		if err != nil { // every type has an unknown value
+			resp.Diagnostics.AddAttributeError(path.Root(name), unableTo("plan", "attribute", name), err.Error())
+			return
+		}
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), unknown)...)
 	}
 }
 

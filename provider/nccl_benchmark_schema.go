@@ -93,9 +93,7 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 			Optional:    true,
 			ElementType: types.StringType,
 		},
-		"checks":          checksAttribute(),
-		"expect":          expectationAttribute("What the run over all nodes must reach. Right values, ranks and hosts are always expected."),
-		"expect_per_node": expectationAttribute("What each node alone must reach."),
+		"checks": checksAttribute(),
 		"on_failure": schema.StringAttribute{
 			MarkdownDescription: "`fail` (default): a failed verdict fails the apply, and the next apply measures again. `warn`: it is a warning.",
 			Optional:            true, Computed: true,
@@ -118,9 +116,9 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 		}),
 	}
 	maps.Copy(attributes, launcherAttributes())
-	for name, attribute := range benchmarkResultAttributes() {
-		attributes[name] = attribute
-	}
+	maps.Copy(attributes, verdictAttributes())
+	maps.Copy(attributes, benchmarkResultAttributes())
+	maps.Copy(attributes, verdictResultAttributes())
 	return attributes
 }
 
@@ -173,24 +171,6 @@ func checkNames() []string {
 	return names
 }
 
-func expectationAttribute(description string) schema.Attribute {
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: description,
-		Optional:            true,
-		Attributes: map[string]schema.Attribute{
-			"min_busbw_gb_per_s": schema.Float64Attribute{
-				MarkdownDescription: "Least bus bandwidth, in 10^9 bytes per second. Default: it is reported, not judged.",
-				Optional:            true,
-			},
-			"at_least_bytes": schema.Int64Attribute{
-				MarkdownDescription: "Only sizes from here on are judged, in bytes. Default: only the largest.",
-				Optional:            true,
-				Validators:          []validator.Int64{int64validator.AtLeast(1)},
-			},
-		},
-	}
-}
-
 func benchmarkResultAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id": schema.StringAttribute{
@@ -215,14 +195,11 @@ func benchmarkResultAttributes() map[string]schema.Attribute {
 		"wrong": schema.Int64Attribute{
 			MarkdownDescription: "Wrong values in it, over all sizes.", Computed: true,
 		},
-		"peak_busbw_gb_per_s": schema.Float64Attribute{
-			MarkdownDescription: "Best bus bandwidth over all sizes, in 10^9 bytes per second.", Computed: true,
-		},
 		"nccl_tests_version": schema.StringAttribute{
 			MarkdownDescription: "Version of nccl-tests; null when it does not say.", Computed: true,
 		},
 		"results": schema.ListNestedAttribute{
-			MarkdownDescription: "The run over all nodes (of the only node, if it is one), a row for each size.",
+			MarkdownDescription: "The run over all nodes (of the only node, if it is one), a row for each size. With `repeats` it is the first of them; `summary` has the medians.",
 			Computed:            true,
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"size_bytes":   schema.Int64Attribute{MarkdownDescription: "Message size, in bytes.", Computed: true},
@@ -239,8 +216,11 @@ func benchmarkResultAttributes() map[string]schema.Attribute {
 				"outcome":             schema.StringAttribute{MarkdownDescription: "Worst of its checks and its own run: `pass`, `warn` or `fail`.", Computed: true},
 				"gpus":                schema.Int64Attribute{MarkdownDescription: "GPUs that it shows.", Computed: true},
 				"gpu_model":           schema.StringAttribute{MarkdownDescription: "Model of its GPUs.", Computed: true},
+				"os":                  schema.StringAttribute{MarkdownDescription: "Its operating system.", Computed: true},
+				"kernel":              schema.StringAttribute{MarkdownDescription: "Version of its kernel.", Computed: true},
+				"open_mpi_version":    schema.StringAttribute{MarkdownDescription: "Version of its Open MPI.", Computed: true},
 				"driver_version":      schema.StringAttribute{MarkdownDescription: "Version of its NVIDIA driver.", Computed: true},
-				"peak_busbw_gb_per_s": schema.Float64Attribute{MarkdownDescription: "Best bus bandwidth that it reached alone, in 10^9 bytes per second.", Computed: true},
+				"peak_busbw_gb_per_s": schema.Float64Attribute{MarkdownDescription: "Best bus bandwidth that it reached alone, in 10^9 bytes per second; of medians with `repeats`.", Computed: true},
 				"checks": schema.ListNestedAttribute{
 					MarkdownDescription: "What was checked on it; the guide *Health checks* shows all.",
 					Computed:            true,

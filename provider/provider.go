@@ -135,5 +135,5 @@ func (p *ocihpcProvider) DataSources(context.Context) []func() datasource.DataSo
 
 // Functions for Terraform 1.8 and later; nothing else depends on them.
 func (p *ocihpcProvider) Functions(context.Context) []func() function.Function {
-	return []func() function.Function{NewCloudInitConfigFunction}
+	return []func() function.Function{NewCloudInitConfigFunction, NewParseNCCLTestsFunction}
 }

@@ -180,3 +180,24 @@ func (r *Report) PeakBusbw() (gbPerS float64, sizeBytes int64, ok bool) {
 	}
 	return gbPerS, sizeBytes, ok
 }
+
+// LatencyUS is the time of the smallest message, in microseconds, the better of both placements; nil where there
+// is none.
+func (r *Report) LatencyUS() *float64 {
+	var least *Row
+	for i := range r.Rows {
+		if least == nil || r.Rows[i].SizeBytes < least.SizeBytes {
+			least = &r.Rows[i]
+		}
+	}
+	if least == nil {
+		return nil
+	}
+	var best *float64
+	for _, half := range []*Placement{least.OutOfPlace, least.InPlace} {
+		if half != nil && half.TimeUS != nil && (best == nil || *half.TimeUS < *best) {
+			best = half.TimeUS
+		}
+	}
+	return best
+}

@@ -4,15 +4,15 @@ package job
 
 import "fmt"
 
-// maxRepeats is more than a verdict needs, and few enough to compare them exactly.
-const maxRepeats = 30
+// MaxRepeats of a benchmark: more than a verdict needs, few enough to compare them exactly.
+const MaxRepeats = 30
 
 // verdict holds what a benchmark is judged by.
 func (v *problems) verdict(b Benchmark) {
 	v.expectation("expect", b.Expect)
 	v.expectation("expect_per_node", b.ExpectPerNode)
-	if b.Repeats < 0 || b.Repeats > maxRepeats {
-		v.add("benchmark.repeats is %d, not between 1 and %d", b.Repeats, maxRepeats)
+	if b.Repeats < 0 || b.Repeats > MaxRepeats {
+		v.add("benchmark.repeats is %d, not between 1 and %d", b.Repeats, MaxRepeats)
 	}
 	if b.Baseline != nil {
 		v.baseline(*b.Baseline)
@@ -65,8 +65,8 @@ func (v *problems) baseline(b Baseline) {
 			if spread.Median < 0 {
 				v.add("benchmark.baseline.sizes[%d] is negative", i)
 			}
-			if len(spread.Values) > maxRepeats {
-				v.add("benchmark.baseline.sizes[%d] has more than %d values", i, maxRepeats)
+			if len(spread.Values) > MaxRepeats {
+				v.add("benchmark.baseline.sizes[%d] has more than %d values", i, MaxRepeats)
 			}
 		}
 	}
