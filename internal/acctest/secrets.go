@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type Secrets struct {
 	t        testing.TB
 	began    time.Time
 	patterns [][]byte
+	logins   atomic.Pointer[string] // what the environment of each login has
 	stop     context.CancelFunc
 	ended    chan struct{}
 	seen     map[string]bool // what processes had in their arguments and environment
@@ -63,6 +65,13 @@ func WatchSecrets(t testing.TB, secrets ...string) *Secrets {
 	return s
 }
 
+// InLogins says that the environment of each login has this secret by nature, as that of a proxy which nodes have from
+// /etc/environment: it is looked for everywhere else.
+func (s *Secrets) InLogins(secret string) *Secrets {
+	s.logins.Store(&secret)
+	return s
+}
+
 // KeyLine is a part of a private key that appears wherever the key does.
 func KeyLine(t testing.TB, path string) string {
 	t.Helper()
@@ -83,6 +92,9 @@ func (s *Secrets) watch(ctx context.Context) {
 			files, _ := filepath.Glob(pattern) // the pattern is right
 			for _, file := range files {
 				text, err := os.ReadFile(file) // #nosec G304 -- below /proc
+				if logins := s.logins.Load(); logins != nil && filepath.Base(file) == "environ" {
+					text = bytes.ReplaceAll(text, []byte(*logins), nil)
+				}
 				if err == nil && s.in(text) != "" {
 					s.seen[fmt.Sprintf("%s has %s: %s", filepath.Base(file), s.in(text), bytes.ReplaceAll(text, []byte{0}, []byte(" ")))] = true
 				}

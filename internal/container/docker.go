@@ -14,7 +14,8 @@ import (
 // docker plans Docker: from Docker's own repository, or, with a mirror, from the repositories that the node has.
 func (p *plan) docker() {
 	p.repository(dockerRepository(p.platform))
-	p.add(p.packageStep(dockerPackages{platform: p.platform, version: p.want.Versions[compDocker], rootless: p.user != nil, gpus: p.gpus}))
+	packages := dockerPackages{platform: p.platform, version: p.want.Versions[compDocker], rootless: p.user != nil, gpus: p.gpus}
+	p.add(p.makes(dockerKey, p.packageStep(packages)))
 	wanted := p.dockerSettings()
 	if p.want.DataRoot != "" {
 		wanted["data-root"] = p.storage(nil)
@@ -28,6 +29,9 @@ func (p *plan) docker() {
 		p.rootlessDocker()
 	}
 }
+
+// dockerKey is what daemons before version 23 make when they first start, and no package takes away.
+const dockerKey = "/etc/docker/key.json"
 
 // dockerPrograms are the daemon, as the distributions have it: an update of their packages need not restart it.
 var dockerPrograms = []string{"/usr/bin/dockerd", "/usr/sbin/dockerd"}

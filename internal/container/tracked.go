@@ -71,6 +71,16 @@ func (p *plan) fileStep(step setup.Step, path string) setup.Step {
 	}}
 }
 
+// makes notes a file that what a step installs makes by itself, unless it was there before.
+func (p *plan) makes(path string, step setup.Step) setup.Step {
+	return tracked{Step: step, note: func(context.Context) error {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return err //nolint:wrapcheck // it names the file
+		}
+		return p.record.put(Placed{Kind: KindFile, Name: path})
+	}}
+}
+
 // backupPath is where what was at a path is kept.
 func backupPath(path string) string {
 	return filepath.Join(backupDir, strings.ReplaceAll(strings.Trim(path, "/"), "/", "_"))

@@ -18,7 +18,7 @@ func digest(content []byte) string {
 // watchSecrets looks for the passwords of registry and proxy and for the private key in all processes, until nowhere is asked.
 func (n *nodes) watchSecrets(t *testing.T) *acctest.Secrets {
 	t.Helper()
-	return acctest.WatchSecrets(t, password, proxyPassword, acctest.KeyLine(t, n.lab.Info.SSHPrivateKeyPath))
+	return acctest.WatchSecrets(t, password, proxyPassword, acctest.KeyLine(t, n.lab.Info.SSHPrivateKeyPath)).InLogins(proxyPassword)
 }
 
 // nowhere expects that none was told, and that no node keeps one, but in the files that are inputs
