@@ -14,6 +14,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/drawing"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/nccl"
 )
@@ -31,9 +32,19 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"spaced":  func(name string) string { return strings.ReplaceAll(name, "_", " ") },
 	"title":   func(o job.Outcome) string { return strings.ToUpper(verdictWord(o)[:1]) + verdictWord(o)[1:] },
 	"mark":    mark,
-	"px":      func(v float64) string { return fmt.Sprintf("%.1f", v) },
-	"add":     func(a, b float64) float64 { return a + b },
 	"shell":   shellescape.QuoteCommand,
+	"drawn":   func(p picture, narrow bool) template.HTML { return p.element(narrow) },
+	"colours": func(dark bool) template.CSS { return template.CSS(drawing.Variables(dark)) }, // #nosec G203 -- our own
+	"marks":   func() template.CSS { return template.CSS(drawing.CSS()) },                    // #nosec G203 -- our own
+	"named":   runName,
+	"nccl":    networkOf,
+	"chance": func(p *float64) string {
+		if p == nil {
+			return "–"
+		}
+		return fmt.Sprintf("%.3f", *p)
+	},
+	"number":  func(v float64) string { return number(&v) },
 	"seconds": func(s float64) string { return duration(time.Duration(s * float64(time.Second))) },
 }).Parse(page))
 
@@ -51,9 +62,11 @@ type view struct {
 	Headline string
 	Lab      string // device names, when they are the lab's
 	Figures  []figure
-	Charts   []*chart // the same one, wide and narrow
-	Good     int      // nodes alone in the chart that passed
+	Pictures []picture
+	Good     int      // nodes alone in the charts that passed
 	Bad      []string // those that did not
+	Limits   []legend // of the chart
+	Compared []job.Regression
 	Overall  *job.Measurement
 	Kinds    bool     // rows differ in more than size
 	Checks   []string // those that did not pass everywhere
@@ -90,17 +103,17 @@ func newView(r job.Result) view {
 	v := view{Result: r, Overall: overall, Headline: headline(overall)}
 	v.Runs = slices.Clone(r.Runs)
 	slices.SortStableFunc(v.Runs, func(a, b job.Measurement) int { return strings.Compare(string(a.Scope), string(b.Scope)) }) // all, then node
-	all := curves(r, overall)
-	for _, c := range all {
-		switch c.class {
-		case classNode:
+	v.Pictures = pictures(r)
+	for _, b := range bars(r) {
+		if b.outcome == job.Pass {
 			v.Good++
-		case classBadNode:
-			v.Bad = append(v.Bad, c.name)
+		} else {
+			v.Bad = append(v.Bad, b.node)
 		}
 	}
-	if wide := newChart(all, 960, 380, 9); wide != nil {
-		v.Charts = []*chart{wide, newChart(all, 400, 300, 4)}
+	v.Limits = legends(appliedTo(r, overall))
+	if s := r.OverallSummary(); s != nil {
+		v.Compared = s.Regressions
 	}
 	for i := range r.Runs {
 		if report := r.Runs[i].Report; report != nil && isLab(report) {

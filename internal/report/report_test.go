@@ -49,7 +49,7 @@ func TestEverySampleHasEverySection(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, part := range []string{`<header class="card">`, `id="chart"`, `id="rows"`, `id="nodes"`, `id="runs"`, `id="versions"`, "</html>"} {
+		for _, part := range []string{`<header class="card">`, `id="bandwidth"`, `id="rows"`, `id="nodes"`, `id="runs"`, `id="versions"`, "</html>"} {
 			if !strings.Contains(page, part) {
 				t.Errorf("%s: no %s", name, part)
 			}

@@ -94,5 +94,56 @@ func samples() map[string]job.Result {
 
 	crowd := sampleResult(16, "NVIDIA A100-SXM4-40GB")
 
-	return map[string]job.Result{"good": good, "lab": lab, "slow": slow, "broken": broken, "crowd": crowd, "empty": {}}
+	return map[string]job.Result{"found": foundResult(), "compared": comparedResult(), "good": good, "lab": lab, "slow": slow, "broken": broken, "crowd": crowd, "empty": {}}
+}
+
+// foundResult is a run over eight nodes that misses its mark, and the search that names one of them.
+func foundResult() job.Result {
+	const bad = 5
+	r := sampleResult(8, "NVIDIA A100-SXM4-40GB")
+	r.Outcome = job.Fail
+	r.Failure = &job.Failure{Kind: "too_slow", Message: "all_reduce is below the expected 185 GB/s bus bandwidth in 2 of 2 values: 41.2 GB/s at 8 GiB out of place, 40.6 GB/s at 8 GiB in place",
+		Advice: "replace the suspects"}
+	overall := r.Overall()
+	overall.Outcome, overall.Failure = job.Fail, r.Failure
+	overall.Report = sampleReport(overall.Nodes, "NVIDIA A100-SXM4-40GB", 41.4)
+	overall.Limits = []job.AppliedLimit{{Limit: job.Limit{FromBytes: 1 << 30, MinBusbwGBPerS: ptr(185.0), WarnBusbwGBPerS: ptr(200.0)}, Origin: "catalog: oci-hpc", Sizes: 2}}
+	pair := func(a, b, round int) {
+		peak, outcome := 224.0, job.Pass
+		if a == bad || b == bad {
+			peak, outcome = 42, job.Fail
+		}
+		names := []string{r.Nodes[a].Name, r.Nodes[b].Name}
+		run := sampleRun(job.ScopeGroup, names, sampleReport(names, "NVIDIA A100-SXM4-40GB", peak))
+		run.Outcome, run.Purpose = outcome, fmt.Sprintf("pairs, round %d", round)
+		r.Runs = append(r.Runs, run)
+	}
+	for a := 0; a < 8; a += 2 {
+		pair(a, a+1, 1)
+	}
+	pair(4, 0, 2)
+	pair(bad, 2, 2)
+	r.Suspects = []job.Suspect{{Kind: job.SuspectNode, Nodes: []string{r.Nodes[bad].Name}, Confidence: job.Certain, Replace: true, Evidence: []string{
+		"with inst-ab3di-gpu: 41.9 GB/s at 8 GiB, the other pairs reach 223.4 GB/s",
+		"with inst-ab3dg-gpu: 41.9 GB/s at 8 GiB, which reaches 223.4 GB/s with another"}}}
+	r.ReplaceNodes = []string{"ocid1.instance.oc1.ap-tokyo-1.aaaaaaaafound"}
+	r.Conclusion = "6 runs in 2 rounds found 1 suspect"
+	return r
+}
+
+// comparedResult is a run with repeats that is compared with an earlier one, and told by NCCL's own log.
+func comparedResult() job.Result {
+	r := sampleResult(2, "NVIDIA A100-SXM4-40GB")
+	overall := r.Overall()
+	overall.NCCL = &job.NCCLLog{Version: "2.28.3+cuda13.0", Network: "IB", Devices: []string{"mlx5_0:1/RoCE"}, Channels: map[string]int{"NET/IB": 16, "P2P/CUMEM": 112}, GPUDirectRDMA: ptr(true), GIDIndex: ptr(3)}
+	s := job.Summary{Scope: job.ScopeAll, Nodes: overall.Nodes, Outcome: job.Warn, Repeats: 3, Runs: 3}
+	for i, row := range overall.Report.Rows {
+		v := *row.OutOfPlace.BusbwGBPerS
+		s.Sizes = append(s.Sizes, job.SizeSummary{SizeBytes: row.SizeBytes, OutOfPlace: job.NewSpread([]float64{v * 0.96, v, v * 1.03}), InPlace: job.NewSpread([]float64{v * 0.95, v * 0.98, v})})
+		if i > 12 {
+			s.Regressions = append(s.Regressions, job.Regression{SizeBytes: row.SizeBytes, Placement: "out_of_place", BaselineGBPerS: v * 1.08, BusbwGBPerS: v, SlowerPercent: 7.4, PValue: ptr(0.05), Outcome: job.Warn})
+		}
+	}
+	r.Summaries = []job.Summary{s}
+	return r
 }
