@@ -46,6 +46,7 @@ type ncclBenchmarkModel struct {
 	OnFailure        types.String      `tfsdk:"on_failure"`
 	Triggers         map[string]string `tfsdk:"triggers"`
 	ReportPath       types.String      `tfsdk:"report_path"`
+	ReportDirectory  types.String      `tfsdk:"report_directory"`
 	Timeouts         timeouts.Value    `tfsdk:"timeouts"`
 
 	ID               types.String  `tfsdk:"id"`

@@ -126,7 +126,7 @@ func (r *ncclBenchmarkResource) measure(ctx context.Context, m *ncclBenchmarkMod
 		return false
 	}
 	diags.Append(m.fromResult(ctx, outcome.Result, outcome.HostKeys)...)
-	m.writeReport(outcome.Result, diags)
+	m.writeReports(outcome.Result, diags)
 	return m.judge(outcome.Result, diags)
 }
 
@@ -150,18 +150,22 @@ func (m *ncclBenchmarkModel) judge(result *job.Result, diags *diag.Diagnostics) 
 	return true
 }
 
-func (m *ncclBenchmarkModel) writeReport(result *job.Result, diags *diag.Diagnostics) {
-	file := m.ReportPath.ValueString()
-	if file == "" {
-		return
+// writeReports writes what the user asked for. The measurement stands without them.
+func (m *ncclBenchmarkModel) writeReports(result *job.Result, diags *diag.Diagnostics) {
+	if file := m.ReportPath.ValueString(); file != "" {
+		var page bytes.Buffer
+		err := report.HTML(&page, *result)
+		if err == nil {
+			err = os.WriteFile(file, page.Bytes(), 0o600)
+		}
+		if err != nil {
+			diags.AddAttributeWarning(path.Root("report_path"), unableTo("write", "report", file), err.Error())
+		}
 	}
-	var page bytes.Buffer
-	err := report.HTML(&page, *result)
-	if err == nil {
-		err = os.WriteFile(file, page.Bytes(), 0o600)
-	}
-	if err != nil { // The measurement stands without its report.
-		diags.AddAttributeWarning(path.Root("report_path"), unableTo("write", "report", file), err.Error())
+	if dir := m.ReportDirectory.ValueString(); dir != "" {
+		if _, err := report.Files(dir, *result); err != nil {
+			diags.AddAttributeWarning(path.Root("report_directory"), unableTo("write", "reports", dir), err.Error())
+		}
 	}
 }
 

@@ -87,7 +87,7 @@ const (
 func TestAccNCCLBenchmark(t *testing.T) {
 	l := startLab(t)
 	report := filepath.Join(t.TempDir(), "report.html")
-	tf := acctest.NewTerraform(t, measured(l, quick, fmt.Sprintf("report_path = %q", report)), l.Info.Environ()...)
+	tf := acctest.NewTerraform(t, measured(l, quick, fmt.Sprintf("report_path = %q\n  report_directory = %q", report, filepath.Join(filepath.Dir(report), "all"))), l.Info.Environ()...)
 	tf.Apply()
 	tf.ExpectNoChanges()
 
@@ -121,6 +121,9 @@ func TestAccNCCLBenchmark(t *testing.T) {
 	page, err := os.ReadFile(report)
 	if err != nil || !strings.Contains(string(page), "result of the lab") {
 		t.Errorf("report: %v", err)
+	}
+	if all, err := os.ReadDir(filepath.Join(filepath.Dir(report), "all")); err != nil || len(all) < 13 {
+		t.Errorf("reports: %v (%v)", all, err)
 	}
 
 	t.Run("nothing stays on the nodes", func(t *testing.T) {

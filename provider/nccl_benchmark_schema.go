@@ -109,6 +109,11 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 			MarkdownDescription: "File on this machine for the report, one HTML page. Default: none is written.",
 			Optional:            true,
 		},
+		"report_directory": schema.StringAttribute{
+			MarkdownDescription: "Directory on this machine for the report in all forms: `report.html`, a summary in Markdown, JUnit's XML, " +
+				"Prometheus' metrics, CSV, JSON, and the pictures as SVG and PNG. Default: none is written.",
+			Optional: true,
+		},
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 			Create: true, Update: true,
 			CreateDescription: "Time for everything, waiting for the nodes included. Default: 60m.",

@@ -155,6 +155,19 @@ need_releases() {
 	build_engine bypass4netns "$ENGINE_BYPASS4NETNS" '' "github.com/rootless-containers/bypass4netns/cmd/"{bypass4netns,bypass4netnsd}"@v$ENGINE_BYPASS4NETNS"
 }
 
+# need_browser installs Chromium where it is a package: Ubuntu has it as a snap alone.
+need_browser() {
+	local name
+	for name in chromium chromium-browser google-chrome; do
+		! command -v "$name" >/dev/null || return 0
+	done
+	if apt-cache show chromium >/dev/null 2>&1; then
+		need_packages chromium
+	else
+		say "there is no package chromium: the report is not opened in a browser"
+	fi
+}
+
 for what in "$@"; do
 	case $what in
 	build)
@@ -170,6 +183,7 @@ for what in "$@"; do
 	test)
 		# shellcheck disable=SC2086 # a list of packages
 		need_packages $APT_TEST
+		need_browser
 		need_engines
 		need_releases
 		;;

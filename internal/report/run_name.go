@@ -54,8 +54,8 @@ func networkOf(l *job.NCCLLog) string {
 	if l.GPUDirectRDMA != nil {
 		add("GPUDirect RDMA %s", map[bool]string{true: "on", false: "off"}[*l.GPUDirectRDMA])
 	}
-	if l.GIDIndex != nil {
-		add("GID index %s", fmt.Sprint(*l.GIDIndex))
+	if len(l.GIDIndexes) > 0 {
+		add("GID index %s", strings.Trim(fmt.Sprint(l.GIDIndexes), "[]"))
 	}
 	for _, w := range l.Warnings {
 		add("warning of %s", w.Host+": "+w.Message)

@@ -135,7 +135,7 @@ func foundResult() job.Result {
 func comparedResult() job.Result {
 	r := sampleResult(2, "NVIDIA A100-SXM4-40GB")
 	overall := r.Overall()
-	overall.NCCL = &job.NCCLLog{Version: "2.28.3+cuda13.0", Network: "IB", Devices: []string{"mlx5_0:1/RoCE"}, Channels: map[string]int{"NET/IB": 16, "P2P/CUMEM": 112}, GPUDirectRDMA: ptr(true), GIDIndex: ptr(3)}
+	overall.NCCL = &job.NCCLLog{Version: "2.28.3+cuda13.0", Network: "IB", Devices: []string{"mlx5_0:1/RoCE"}, Channels: map[string]int{"NET/IB": 16, "P2P/CUMEM": 112}, GPUDirectRDMA: ptr(true), GIDIndexes: []int{3}}
 	s := job.Summary{Scope: job.ScopeAll, Nodes: overall.Nodes, Outcome: job.Warn, Repeats: 3, Runs: 3}
 	for i, row := range overall.Report.Rows {
 		v := *row.OutOfPlace.BusbwGBPerS
