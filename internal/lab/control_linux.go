@@ -29,6 +29,7 @@ type controlRequest struct {
 	Advance   time.Duration    `json:"advance,omitempty"` // of the clock
 	Keep      bool             `json:"keep,omitempty"`    // the state of a lab that stops
 	Port      uint16           `json:"port,omitempty"`    // to listen at
+	Fault     *Fault           `json:"fault,omitempty"`   // of the host; nil ends its faults
 }
 
 // Operations on the control socket.
@@ -38,6 +39,7 @@ const (
 	operationScenario = "scenario"
 	operationClock    = "clock"
 	operationListen   = "listen"
+	operationFault    = "fault"
 	operationStop     = "stop"
 )
 
@@ -80,6 +82,8 @@ func (d *daemon) control(ctx context.Context, conn *net.UnixConn) error {
 		return json.NewEncoder(conn).Encode(d.setScenario(request.Scenario))
 	case operationClock:
 		return json.NewEncoder(conn).Encode(d.clock(request.Advance))
+	case operationFault:
+		return json.NewEncoder(conn).Encode(d.fault(request))
 	case operationListen:
 		return d.listen(ctx, conn, request.Port)
 	case operationStop:

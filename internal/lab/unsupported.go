@@ -42,6 +42,12 @@ func (*Lab) Advance(context.Context, time.Duration) (ocisim.Clock, error) {
 	return ocisim.Clock{}, errSystem
 }
 
+// SetFault fails with [ErrUnsupported] on this system.
+func (*Lab) SetFault(context.Context, string, Fault) error { return errSystem }
+
+// ClearFaults fails with [ErrUnsupported] on this system.
+func (*Lab) ClearFaults(context.Context, string) error { return errSystem }
+
 // Exec fails with [ErrUnsupported] on this system.
 func (*Lab) Exec(context.Context, string, ...string) ([]byte, error) { return nil, errSystem }
 

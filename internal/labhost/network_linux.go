@@ -31,6 +31,7 @@ type network struct {
 	mu       sync.Mutex
 	gateways map[netip.Addr]bool
 	hosts    map[netip.Addr]*host // addresses are unique in the lab, whatever their VCN
+	rates    map[slowed]uint64    // bits a second
 }
 
 // newNetwork prepares the network namespace of this process.
@@ -54,7 +55,7 @@ func newNetwork() (*network, error) {
 			return nil, fmt.Errorf("route between hosts: %w", err)
 		}
 	}
-	return &network{firewall: newFirewall(), gateways: map[netip.Addr]bool{}, hosts: map[netip.Addr]*host{}}, nil
+	return &network{firewall: newFirewall(), gateways: map[netip.Addr]bool{}, hosts: map[netip.Addr]*host{}, rates: map[slowed]uint64{}}, nil
 }
 
 // attach gives the network namespace of process pid an eth0 in a subnet.
@@ -118,6 +119,11 @@ func (n *network) detach(host *host) error {
 	n.mu.Lock()
 	if n.hosts[host.address.Addr()] == host {
 		delete(n.hosts, host.address.Addr())
+		for way := range n.rates {
+			if way.to == host.address.Addr() || way.from == host.address.Addr() {
+				delete(n.rates, way) // where it is the other end, a class without packets stays
+			}
+		}
 	}
 	n.mu.Unlock()
 	if err := n.firewall.shut(host.id, host.veth); err != nil {
