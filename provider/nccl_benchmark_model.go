@@ -22,32 +22,35 @@ const (
 )
 
 type ncclBenchmarkModel struct {
-	Nodes            []nodeModel       `tfsdk:"nodes"`
-	Shape            types.String      `tfsdk:"shape"`
-	SSH              sshModel          `tfsdk:"ssh"`
-	Launcher         types.String      `tfsdk:"launcher"`
-	Collective       types.String      `tfsdk:"collective"`
-	MinSizeBytes     types.Int64       `tfsdk:"min_size_bytes"`
-	MaxSizeBytes     types.Int64       `tfsdk:"max_size_bytes"`
-	StepFactor       types.Int64       `tfsdk:"step_factor"`
-	Iterations       types.Int64       `tfsdk:"iterations"`
-	WarmupIterations types.Int64       `tfsdk:"warmup_iterations"`
-	DataType         types.String      `tfsdk:"data_type"`
-	RedOp            types.String      `tfsdk:"redop"`
-	GPUsPerNode      types.Int64       `tfsdk:"gpus_per_node"`
-	NCCLTestsDir     types.String      `tfsdk:"nccl_tests_dir"`
-	Environment      map[string]string `tfsdk:"environment"`
-	Checks           *checksModel      `tfsdk:"checks"`
-	Expect           *expectationModel `tfsdk:"expect"`
-	ExpectPerNode    *expectationModel `tfsdk:"expect_per_node"`
-	Repeats          types.Int64       `tfsdk:"repeats"`
-	Baseline         *baselineModel    `tfsdk:"baseline"`
-	Transport        types.String      `tfsdk:"transport"`
-	OnFailure        types.String      `tfsdk:"on_failure"`
-	Triggers         map[string]string `tfsdk:"triggers"`
-	ReportPath       types.String      `tfsdk:"report_path"`
-	ReportDirectory  types.String      `tfsdk:"report_directory"`
-	Timeouts         timeouts.Value    `tfsdk:"timeouts"`
+	Nodes             []nodeModel       `tfsdk:"nodes"`
+	Shape             types.String      `tfsdk:"shape"`
+	SSH               sshModel          `tfsdk:"ssh"`
+	Pattern           types.String      `tfsdk:"pattern"`
+	MaxRuns           types.Int64       `tfsdk:"max_runs"`
+	RunTimeoutSeconds types.Int64       `tfsdk:"run_timeout_seconds"`
+	Launcher          types.String      `tfsdk:"launcher"`
+	Collective        types.String      `tfsdk:"collective"`
+	MinSizeBytes      types.Int64       `tfsdk:"min_size_bytes"`
+	MaxSizeBytes      types.Int64       `tfsdk:"max_size_bytes"`
+	StepFactor        types.Int64       `tfsdk:"step_factor"`
+	Iterations        types.Int64       `tfsdk:"iterations"`
+	WarmupIterations  types.Int64       `tfsdk:"warmup_iterations"`
+	DataType          types.String      `tfsdk:"data_type"`
+	RedOp             types.String      `tfsdk:"redop"`
+	GPUsPerNode       types.Int64       `tfsdk:"gpus_per_node"`
+	NCCLTestsDir      types.String      `tfsdk:"nccl_tests_dir"`
+	Environment       map[string]string `tfsdk:"environment"`
+	Checks            *checksModel      `tfsdk:"checks"`
+	Expect            *expectationModel `tfsdk:"expect"`
+	ExpectPerNode     *expectationModel `tfsdk:"expect_per_node"`
+	Repeats           types.Int64       `tfsdk:"repeats"`
+	Baseline          *baselineModel    `tfsdk:"baseline"`
+	Transport         types.String      `tfsdk:"transport"`
+	OnFailure         types.String      `tfsdk:"on_failure"`
+	Triggers          map[string]string `tfsdk:"triggers"`
+	ReportPath        types.String      `tfsdk:"report_path"`
+	ReportDirectory   types.String      `tfsdk:"report_directory"`
+	Timeouts          timeouts.Value    `tfsdk:"timeouts"`
 
 	ID               types.String  `tfsdk:"id"`
 	Outcome          types.String  `tfsdk:"outcome"`
@@ -69,6 +72,9 @@ type ncclBenchmarkModel struct {
 	NCCLTestsVersion types.String  `tfsdk:"nccl_tests_version"`
 	Results          types.List    `tfsdk:"results"`
 	PerNode          types.List    `tfsdk:"per_node"`
+	Suspects         types.List    `tfsdk:"suspects"`
+	ReplaceNodes     types.List    `tfsdk:"replace_nodes"`
+	Conclusion       types.String  `tfsdk:"conclusion"`
 	HostKeys         types.Map     `tfsdk:"host_keys"`
 }
 
@@ -92,6 +98,8 @@ func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
 		TimeoutSeconds: int(timeout.Seconds()),
 		Benchmark: &job.Benchmark{
 			Launcher:         job.Launcher(m.Launcher.ValueString()),
+			Pattern:          job.Pattern(m.Pattern.ValueString()),
+			MaxRuns:          int(m.MaxRuns.ValueInt64()),
 			Collective:       m.Collective.ValueString(),
 			MinSizeBytes:     m.MinSizeBytes.ValueInt64(),
 			MaxSizeBytes:     m.MaxSizeBytes.ValueInt64(),
@@ -108,7 +116,7 @@ func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
 			Repeats:          repeatsOf(m.Repeats),
 			Baseline:         m.Baseline.toJob(),
 			Transport:        job.Transport(m.Transport.ValueString()),
-			TimeoutSeconds:   int(min(timeout, defaultRunTimeout).Seconds()),
+			TimeoutSeconds:   int(min(timeout, m.runTimeout()).Seconds()),
 		},
 	}
 }
@@ -119,6 +127,14 @@ func repeatsOf(repeats types.Int64) int {
 		return n
 	}
 	return 0
+}
+
+// runTimeout bounds one run of nccl-tests.
+func (m *ncclBenchmarkModel) runTimeout() time.Duration {
+	if m.RunTimeoutSeconds.IsNull() {
+		return defaultRunTimeout
+	}
+	return time.Duration(m.RunTimeoutSeconds.ValueInt64()) * time.Second
 }
 
 func (m *checksModel) toJob() job.Checks {
@@ -193,6 +209,7 @@ func (m *ncclBenchmarkModel) fromResult(ctx context.Context, result *job.Result,
 	m.Results = listFrom(ctx, &diags, rowsFrom(report))
 	m.PerNode = listFrom(ctx, &diags, nodeResultsFrom(result))
 	m.fromVerdict(ctx, result, &diags)
+	m.takeSuspects(ctx, result, &diags)
 	keys, d := types.MapValueFrom(ctx, types.StringType, hostKeys)
 	diags.Append(d...)
 	m.HostKeys = keys

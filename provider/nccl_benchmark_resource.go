@@ -136,14 +136,14 @@ func (m *ncclBenchmarkModel) judge(result *job.Result, diags *diag.Diagnostics) 
 	switch result.Outcome {
 	case job.Fail:
 		if m.OnFailure.ValueString() == onFailureWarn {
-			diags.AddWarning(summary, explainFailure(result))
+			diags.AddWarning(summary, explainFailure(result)+explainSuspects(result))
 		} else {
-			diags.AddError(summary, explainFailure(result))
+			diags.AddError(summary, explainFailure(result)+explainSuspects(result))
 		}
 	case job.Warn:
 		diags.AddWarning("Measured with a warning: "+nodesName(jobNodes(m.Nodes)), explainFailure(result))
 	case job.CouldNotRun:
-		diags.AddError(unableTo("measure", "nodes", nodesName(jobNodes(m.Nodes))), explainFailure(result))
+		diags.AddError(unableTo("measure", "nodes", nodesName(jobNodes(m.Nodes))), explainFailure(result)+explainSuspects(result))
 		return false
 	case job.Pass, job.CannotTell:
 	}

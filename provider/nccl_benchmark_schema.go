@@ -29,7 +29,8 @@ const (
 func ncclBenchmarkSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Checks the nodes of a GPU cluster and measures their network with NVIDIA's " +
-			"[nccl-tests](https://github.com/NVIDIA/nccl-tests): first each node alone, then all nodes together. " +
+			"[nccl-tests](https://github.com/NVIDIA/nccl-tests): first each node alone, then all nodes together; and if these are " +
+			"not good, groups of them side by side until the node or link at fault is known. " +
 			"The numbers become attributes, and a cluster below its mark fails the apply.\n\n" +
 			"The companion `ocihpc-runner`, which is part of the provider, is put on the nodes over SSH and works " +
 			"detached on the first one, so a dropped connection does not lose a measurement. Nothing is " +
@@ -124,6 +125,7 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 	maps.Copy(attributes, verdictAttributes())
 	maps.Copy(attributes, benchmarkResultAttributes())
 	maps.Copy(attributes, verdictResultAttributes())
+	maps.Copy(attributes, patternAttributes())
 	return attributes
 }
 

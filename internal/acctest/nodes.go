@@ -38,15 +38,21 @@ type Nodes struct {
 	*lab.Lab
 	Nodes   []job.Node
 	compute core.ComputeClient
+	shape   string
 }
 
-// StartNodes starts a lab without hosts. The runner is a binary of this machine's.
+// StartNodes starts a lab with a head node of a plain shape. The runner is a binary of this machine's.
 func StartNodes(ctx context.Context, runner string) (*Nodes, error) {
+	return StartNodesOf(ctx, runner, plainShape)
+}
+
+// StartNodesOf is [StartNodes] with nodes of another shape, such as one with GPUs.
+func StartNodesOf(ctx context.Context, runner, shape string) (*Nodes, error) {
 	l, err := lab.Start(ctx, lab.Config{Without: []string{"cloud-init"}})
 	if err != nil {
 		return nil, err
 	}
-	n := &Nodes{Lab: l}
+	n := &Nodes{Lab: l, shape: shape}
 	if err := n.startHead(ctx, runner); err != nil {
 		return nil, errors.Join(err, l.Close()) //nolint:contextcheck // it is closed whatever became of the context
 	}
@@ -84,10 +90,14 @@ func (n *Nodes) Head() string { return n.Nodes[0].ID }
 func (n *Nodes) Grow(ctx context.Context, size int) error {
 	var launched []string
 	for number := len(n.Nodes) + 1; number <= size; number++ {
+		var flexible *core.LaunchInstanceShapeConfigDetails
+		if n.shape == plainShape {
+			flexible = &core.LaunchInstanceShapeConfigDetails{Ocpus: common.Float32(1)}
+		}
 		answer, err := n.compute.LaunchInstance(ctx, core.LaunchInstanceRequest{LaunchInstanceDetails: core.LaunchInstanceDetails{
-			CompartmentId: &n.Info.CompartmentID, AvailabilityDomain: &n.Info.AvailabilityDomain, Shape: common.String(plainShape),
+			CompartmentId: &n.Info.CompartmentID, AvailabilityDomain: &n.Info.AvailabilityDomain, Shape: &n.shape,
 			DisplayName:       common.String(fmt.Sprintf("node-%d", number)),
-			ShapeConfig:       &core.LaunchInstanceShapeConfigDetails{Ocpus: common.Float32(1)},
+			ShapeConfig:       flexible,
 			SourceDetails:     core.InstanceSourceViaImageDetails{ImageId: &n.Info.ImageID},
 			CreateVnicDetails: &core.CreateVnicDetails{SubnetId: &n.Info.SubnetID},
 		}})

@@ -33,6 +33,8 @@ func JUnit(w io.Writer, nodes []job.NodeResult, runs []job.Measurement) error {
 			name := "all nodes"
 			if r.Scope == job.ScopeNode {
 				name = strings.Join(r.Nodes, " ") + " alone"
+			} else if r.Purpose != "" {
+				name = r.Purpose + ": " + strings.Join(r.Nodes, " ")
 			}
 			message, advice := peak(r.Report), ""
 			if r.Failure != nil {

@@ -261,3 +261,27 @@ func TestWriterErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTableShowsSuspects(t *testing.T) {
+	t.Parallel()
+	rail := 3
+	result := job.Result{
+		Suspects: []job.Suspect{
+			{Kind: job.SuspectNode, Nodes: []string{"gpu-2"}, Confidence: job.Certain, Evidence: []string{"gpu-1 with gpu-2: 0.3 GB/s\x1b[31m"}},
+			{Kind: job.SuspectRail, Index: &rail, Confidence: job.Likely},
+		},
+		ReplaceNodes: []string{"ocid1.instance.oc1..b"}, Conclusion: "2 suspects found in 5 runs", Outcome: job.Fail,
+	}
+	var out strings.Builder
+	if err := Table(&out, result); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Suspect     node gpu-2 (certain)\n            gpu-1 with gpu-2: 0.3 GB/s[31m\n", "Suspect     rail 3 (likely)\n",
+		"Search      2 suspects found in 5 runs\n", "Replace     ocid1.instance.oc1..b\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in:\n%s", want, out.String())
+		}
+	}
+}

@@ -15,7 +15,7 @@ import (
 )
 
 // Table writes a result as text for a terminal: what the set-up did, the measured sizes of the run over all nodes, each node
-// alone, checks that did not pass, and the verdict. The error is the writer's.
+// alone, checks that did not pass, suspects, and the verdict. The error is the writer's.
 func Table(w io.Writer, r job.Result) error {
 	p := &printer{w: w}
 	p.setUp(r)
@@ -29,6 +29,7 @@ func Table(w io.Writer, r job.Result) error {
 	if overall != nil && overall.Report != nil {
 		p.summary(overall.Report)
 	}
+	p.suspects(r)
 	p.verdict(r.Outcome, r.Failure)
 	return p.err
 }
