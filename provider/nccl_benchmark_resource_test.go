@@ -170,6 +170,34 @@ func TestAccNCCLBenchmark(t *testing.T) {
 		tf.Apply()
 	})
 
+	t.Run("suspects", func(t *testing.T) {
+		gpu, bad := 1, hosts(t, l)[1]
+		if err := l.SetFault(t.Context(), bad, lab.Fault{WrongGPU: &gpu}); err != nil {
+			t.Fatal(err)
+		}
+		tf.Configure(measured(l, quick, `triggers = { again = "spoilt" }`, `on_failure = "warn"`))
+		expectText(t, tf.Apply(), "Warning: Unable to accept nodes", "Suspect: gpu 1 of ", "(certain)", "wrong values",
+			fmt.Sprintf("replace_nodes = [%q]", bad), "cannot be a reference to this benchmark")
+		values := tf.State(benchmarkAddress).Values
+		suspects := values["suspects"].([]any)
+		if len(suspects) != 1 || suspects[0].(map[string]any)["kind"] != "gpu" || suspects[0].(map[string]any)["confidence"] != "certain" {
+			t.Errorf("suspects: %v", suspects)
+		}
+		if got := fmt.Sprint(values["replace_nodes"]); got != "["+bad+"]" || values["outcome"] != "fail" {
+			t.Errorf("to replace: %s, want %s; outcome %v", got, bad, values["outcome"])
+		}
+		tf.ExpectNoChanges()
+		if err := l.ClearFaults(t.Context(), bad); err != nil {
+			t.Fatal(err)
+		}
+		tf.Configure(measured(l, quick, `triggers = { again = "cured" }`, `pattern = "pairs"`, "run_timeout_seconds = 60"))
+		tf.Apply()
+		values = tf.State(benchmarkAddress).Values
+		if values["outcome"] != "pass" || len(values["suspects"].([]any))+len(values["replace_nodes"].([]any)) != 0 || values["ranks"] != json.Number("0") {
+			t.Errorf("cured: %v", values)
+		}
+	})
+
 	t.Run("changed host key", func(t *testing.T) {
 		tf.Configure(measured(l, quick))
 		tf.Apply()

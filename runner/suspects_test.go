@@ -60,12 +60,11 @@ func TestAutoFindsAHangingRank(t *testing.T) { //nolint:paralleltest // see abov
 // A node that cannot run alone does not keep the others from being measured together.
 func TestAutoWithANodeThatCannotStart(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 4)
-	c.job.Benchmark.GPUsPerNode = 1
+	c := newCluster(t, 5)
 	c.spoil(2, "no_start=1")
-	c.spoil(4, "faulty=0")
+	c.spoil(4, "faulty=1")
 	result, status := c.run()
-	if want := []string{"node gpu-2 certain", "node gpu-4 certain"}; status != 1 || !slices.Equal(names(result.Suspects), want) {
+	if want := []string{"gpu 1 of gpu-4 certain", "node gpu-2 certain"}; status != 1 || !slices.Equal(names(result.Suspects), want) {
 		t.Fatalf("status %d, %v: %s, %+v", status, names(result.Suspects), result.Conclusion, result.Failure)
 	}
 	if n := groupsOf(result); n != 1 || result.Overall() != nil {

@@ -135,7 +135,7 @@ func (g *groups) measureRail(ctx context.Context, round pattern.Round) ([]patter
 	if b.Environment == nil {
 		b.Environment = map[string]string{}
 	}
-	b.Environment["CUDA_VISIBLE_DEVICES"] = strconv.Itoa(rail)
+	b.Environment["CUDA_DEVICE_ORDER"], b.Environment["CUDA_VISIBLE_DEVICES"] = "PCI_BUS_ID", strconv.Itoa(rail) // as nvidia-smi
 	r, err := g.runOf(g.nodes, 1, b)
 	if err != nil {
 		return nil, err

@@ -72,7 +72,10 @@ func (p localise) Run(ctx context.Context) error {
 
 // auto searches where all nodes together are not good, or not all of them can be measured together.
 func (p localise) auto(ctx context.Context, gpus int) (pattern.Finding, error) {
-	p.suspects = p.badAlone()
+	var err error
+	if p.suspects, err = p.whichGPUs(ctx, p.badAlone(), gpus); err != nil {
+		return pattern.Finding{}, err
+	}
 	among := p.without(p.suspects)
 	all := p.summaryOfAll()
 	switch {
