@@ -35,7 +35,7 @@ const leastLimit = 2 * time.Minute
 // slow, they measure only the sizes that were judged.
 func (w *work) groups(gpus int, all *job.Summary) *groups {
 	g := &groups{work: w, gpus: gpus, benchmark: *w.Job.Benchmark}
-	for _, n := range w.nodes {
+	for _, n := range w.near {
 		g.options.Nodes = append(g.options.Nodes, n.Name)
 	}
 	g.options.MaxRuns = w.Job.Benchmark.MaxRuns
@@ -71,7 +71,9 @@ func (g *groups) judgeAs(all job.Summary) {
 			limits = append(limits, job.Limit{FromBytes: r.SizeBytes, ToBytes: r.SizeBytes + 1, MinBusbwGBPerS: &least})
 		}
 	}
-	g.benchmark.Expect = job.Expectation{Limits: limits}
+	if len(limits) > 0 { // of wrong results no bandwidth was judged
+		g.benchmark.Expect = job.Expectation{Limits: limits}
+	}
 	if all.Runs >= 3 && len(all.Sizes) > 0 { // the noise is known
 		if s := all.Sizes[len(all.Sizes)-1].OutOfPlace; s != nil && s.Median > 0 {
 			g.options.Noise = max(0.05, (s.Most-s.Least)/s.Median)
@@ -94,7 +96,7 @@ func (g *groups) measure(ctx context.Context, round pattern.Round) ([]pattern.Tr
 	for i, members := range round.Groups {
 		var nodes []*nodeWork
 		for _, n := range members {
-			nodes = append(nodes, g.nodes[n])
+			nodes = append(nodes, g.near[n])
 		}
 		r, err := g.runOf(nodes, g.gpus, g.benchmark)
 		if err != nil {
@@ -194,7 +196,7 @@ func (w *work) trial(nodes []int, m job.Measurement) pattern.Trial {
 	default:
 		t.Verdict = pattern.Wrong
 	}
-	for i, n := range w.nodes {
+	for i, n := range w.near {
 		if named := m.Failure.Node; named != "" && (named == n.Name || n.found.Facts != nil && named == n.found.Facts.Hostname) {
 			t.Named = append(t.Named, i)
 		}

@@ -59,16 +59,14 @@ func (wa *watch) stop() {
 func (wa *watch) look(ctx context.Context) stuck {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	ranks := make([][]node.Rank, len(wa.run.nodes))
+	nodes := nearOrder(wa.run.nodes)
+	names, ranks := make([]string, len(nodes)), make([][]node.Rank, len(nodes))
 	var asking sync.WaitGroup
-	for i, n := range wa.run.nodes {
+	for i, n := range nodes {
+		names[i] = n.Name
 		asking.Go(func() { ranks[i] = ranksOf(ctx, n) })
 	}
 	asking.Wait()
-	names := make([]string, len(wa.run.nodes))
-	for i, n := range wa.run.nodes {
-		names[i] = n.Name
-	}
 	return whoIsStuck(names, max(1, wa.run.ranks/len(names)), ranks)
 }
 

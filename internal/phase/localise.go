@@ -44,6 +44,7 @@ func (p localise) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.near = nearOrder(p.nodes)
 	var finding pattern.Finding
 	err = p.withAgent(ctx, func() error {
 		var err error
@@ -172,7 +173,7 @@ func (w *work) badAlone() []job.Suspect {
 // without gives the nodes that no suspicion is about.
 func (w *work) without(suspects []job.Suspect) []int {
 	var rest []int
-	for i, n := range w.nodes {
+	for i, n := range w.near {
 		if !slices.ContainsFunc(suspects, func(s job.Suspect) bool { return slices.Contains(s.Nodes, n.Name) }) {
 			rest = append(rest, i)
 		}

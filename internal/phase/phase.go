@@ -64,6 +64,7 @@ const parallel = 64
 type work struct {
 	Config
 	nodes []*nodeWork // in the job's order; the first is the head node
+	near  []*nodeWork // in the order of their ranks, for the search
 	runs  []job.Measurement
 	// summaries of the runs that can have repeats.
 	summaries []job.Summary
