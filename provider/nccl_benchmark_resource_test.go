@@ -193,7 +193,7 @@ func TestAccNCCLBenchmark(t *testing.T) {
 		tf.Configure(measured(l, quick, `triggers = { again = "cured" }`, `pattern = "pairs"`, "run_timeout_seconds = 60"))
 		tf.Apply()
 		values = tf.State(benchmarkAddress).Values
-		if values["outcome"] != "pass" || len(values["suspects"].([]any))+len(values["replace_nodes"].([]any)) != 0 || values["ranks"] != json.Number("0") {
+		if values["outcome"] != "pass" || len(values["suspects"].([]any))+len(values["replace_nodes"].([]any)) != 0 || fmt.Sprint(values["ranks"]) != "0" {
 			t.Errorf("cured: %v", values)
 		}
 	})

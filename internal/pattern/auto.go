@@ -320,7 +320,7 @@ func (s *search) conclude(suspects []job.Suspect, rest []int, err error) string 
 	text := fmt.Sprintf("%s in %s", count(s.runs, "run"), count(s.rounds, "round"))
 	switch {
 	case len(suspects) > 0:
-		text = fmt.Sprintf("%s found in %s", count(len(suspects), "suspect"), text)
+		text = fmt.Sprintf("%s found in %s", suspectsIn(suspects), text)
 		if trials := s.ofGroup(rest); len(trials) > 0 {
 			text += "; without, " + s.sentence(trials[len(trials)-1])
 		}

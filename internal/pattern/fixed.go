@@ -141,11 +141,18 @@ func (s *search) pairs() ([][]int, error) {
 }
 
 func (s *search) end(suspects []job.Suspect, err error) (Finding, error) {
-	text := fmt.Sprintf("%s found in %s, %s", count(len(suspects), "suspect"), count(s.runs, "run"), count(s.rounds, "round"))
+	text := fmt.Sprintf("%s found in %s in %s", suspectsIn(suspects), count(s.runs, "run"), count(s.rounds, "round"))
 	if errors.Is(err, errSpent) {
 		return s.finding(suspects, text+"; "+err.Error()), nil
 	}
 	return s.finding(suspects, text), err
+}
+
+func suspectsIn(suspects []job.Suspect) string {
+	if len(suspects) == 0 {
+		return "no suspect"
+	}
+	return count(len(suspects), "suspect")
 }
 
 func indexes(n int) []int {
