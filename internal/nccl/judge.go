@@ -5,6 +5,7 @@ package nccl
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
@@ -85,7 +86,7 @@ func Right(reports []job.Report, failure *job.Failure, want Want) (job.Outcome, 
 	if f := wrongResults(report); f != nil {
 		return job.Fail, f
 	}
-	for _, find := range []func(*job.Report) *job.Failure{notValidated, withoutBandwidth, inconsistent} {
+	for _, find := range []func(*job.Report) *job.Failure{notValidated, withoutBandwidth, damagedRow, inconsistent} {
 		if f := find(report); f != nil {
 			return job.CouldNotRun, f
 		}
@@ -175,6 +176,41 @@ func withoutBandwidth(r *job.Report) *job.Failure {
 		}
 	}
 	return nil
+}
+
+// typeSizes are the bytes of an element, by nccl-tests' names of the types (those of builds against NCCL 1 too).
+var typeSizes = map[string]int64{"int8": 1, "char": 1, "uint8": 1, "f8e4m3": 1, "f8e5m2": 1, "half": 2, "bfloat16": 2,
+	"int32": 4, "int": 4, "uint32": 4, "float": 4, "int64": 8, "uint64": 8, "double": 8}
+
+// damagedRow finds a row whose size and count do not belong together, and one that is there twice: a damaged size
+// could escape a limit.
+func damagedRow(r *job.Report) *job.Failure {
+	const advice = "other output was written into the table: run with NCCL_DEBUG_FILE, or NCCL_DEBUG=WARN"
+	for i, row := range r.Rows {
+		if !fitsSize(r.Collective, row) {
+			return &job.Failure{Kind: KindInconsistent, Advice: advice,
+				Message: fmt.Sprintf("a row of %s has %d elements of type %s, which is another size: it was damaged", FormatBytes(row.SizeBytes), row.Count, row.Type)}
+		}
+		if row.SizeBytes > 0 && slices.ContainsFunc(r.Rows[:i], func(other job.Row) bool { return reflect.DeepEqual(row, other) }) {
+			return &job.Failure{Kind: KindInconsistent, Message: fmt.Sprintf("the row of %s is there twice", FormatBytes(row.SizeBytes)), Advice: advice}
+		}
+	}
+	return nil
+}
+
+// fitsSize says whether a row's size is that of its elements: once, or, where the count is that of a rank's part,
+// a number of times.
+func fitsSize(collective string, row job.Row) bool {
+	each := row.Count * typeSizes[row.Type]
+	switch {
+	case typeSizes[row.Type] == 0, collective == "alltoallv": // a type of another version; parts of any size
+		return true
+	case each <= 0:
+		return row.SizeBytes == 0
+	case slices.Contains([]string{"all_reduce", "broadcast", "reduce", "sendrecv"}, collective):
+		return row.SizeBytes == each
+	}
+	return row.SizeBytes%each == 0
 }
 
 // inconsistent compares the rows with the footer's average, which is their unweighted mean over both

@@ -50,7 +50,7 @@ func compare(s job.Summary, b job.Baseline) Verdict {
 	}
 	if judged == 0 {
 		return Verdict{Outcome: job.CouldNotRun, Regressions: v.Regressions, Failure: &job.Failure{Kind: KindOtherBaseline,
-			Message: fmt.Sprintf("the baseline and this run have no size of %s or more in common", FormatBytes(from)),
+			Message: fmt.Sprintf("the baseline and this run have no size of %s or more in common at which the baseline has a bus bandwidth", FormatBytes(from)),
 			Advice:  "measure the sizes of the baseline"}}
 	}
 	if blind {

@@ -97,7 +97,7 @@ const maxTokens = 64
 // addTokens takes the tokens of a line that may be a row, its beginning, or the rest of one: what comes
 // between a row's preamble and its measured values depends on when the program's output was flushed.
 func (r *textReport) addTokens(tokens []string, whole bool, onRow func(job.Row)) {
-	if r.part != partTable {
+	if r.part < partTable { // a row after the footer is one too many, which its report shows
 		return
 	}
 	if r.columns.preambleOf(tokens) != nil {
