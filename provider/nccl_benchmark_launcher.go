@@ -21,10 +21,12 @@ func launcherAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"launcher": schema.StringAttribute{
 			MarkdownDescription: "What starts the ranks. `single`: one process on one node, which drives all its GPUs. `mpirun`: Open MPI (4 or 5), one rank a GPU, " +
-				"on one node, too; nodes near each other by OCI's topology follow each other. Default: `single` for a node alone, `mpirun` for several together.",
+				"on one node, too; nodes near each other by OCI's topology follow each other. `slurm`: a batch job for each run, one rank a GPU, submitted on the first node. " +
+				"Default: `single` for a node alone, `mpirun` for several together.",
 			Optional:   true,
-			Validators: []validator.String{stringvalidator.OneOf(string(job.LauncherSingle), string(job.LauncherMPIRun))},
+			Validators: []validator.String{stringvalidator.OneOf(string(job.LauncherSingle), string(job.LauncherMPIRun), string(job.LauncherSlurm))},
 		},
+		"slurm": slurmAttribute(),
 	}
 }
 
@@ -60,9 +62,8 @@ func (benchmarkLauncher) ValidateResource(ctx context.Context, req resource.Vali
 	var nodes types.List
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("launcher"), &launcher)...)
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("nodes"), &nodes)...)
-	if _, has := req.Config.Schema.GetAttributes()["pattern"]; has {
-		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("pattern"), &pattern)...)
-	}
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("pattern"), &pattern)...)
+	validateSlurm(ctx, req.Config, launcher, nodes, &resp.Diagnostics)
 	if launcher.ValueString() == string(job.LauncherSingle) && len(nodes.Elements()) > 1 && !pattern.IsUnknown() && pattern.ValueString() != string(job.PatternPerNode) {
 		resp.Diagnostics.AddAttributeError(path.Root("launcher"), "Launcher of one node for several",
 			"launcher = \"single\" starts one process on one node, and nodes has several: measure each alone by pattern = \"per_node\", or leave launcher out.")

@@ -29,6 +29,7 @@ type ncclBenchmarkModel struct {
 	MaxRuns           types.Int64       `tfsdk:"max_runs"`
 	RunTimeoutSeconds types.Int64       `tfsdk:"run_timeout_seconds"`
 	Launcher          types.String      `tfsdk:"launcher"`
+	Slurm             *slurmModel       `tfsdk:"slurm"`
 	Collective        types.String      `tfsdk:"collective"`
 	MinSizeBytes      types.Int64       `tfsdk:"min_size_bytes"`
 	MaxSizeBytes      types.Int64       `tfsdk:"max_size_bytes"`
@@ -98,6 +99,7 @@ func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
 		TimeoutSeconds: int(timeout.Seconds()),
 		Benchmark: &job.Benchmark{
 			Launcher:         job.Launcher(m.Launcher.ValueString()),
+			Slurm:            m.Slurm.toJob(),
 			Pattern:          job.Pattern(m.Pattern.ValueString()),
 			MaxRuns:          int(m.MaxRuns.ValueInt64()),
 			Collective:       m.Collective.ValueString(),

@@ -71,3 +71,6 @@ func (d Dir) RegistryAuth() string { return path.Join(string(d), "registry_auth.
 
 // Socket is where `ocihpc-runner rsh` asks the running job for a command on another node.
 func (d Dir) Socket() string { return path.Join(string(d), "rsh.sock") }
+
+// Slurm remembers the batch job of a run until the job is over.
+func (d Dir) Slurm(name string) string { return path.Join(string(d), name+".slurm.json") }

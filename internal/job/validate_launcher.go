@@ -51,6 +51,9 @@ func (v *problems) launcher(j Job) {
 		if len(j.Nodes) > 1 {
 			v.add("benchmark.slurm.nodes lets Slurm choose the nodes: name the node alone that the batch job is submitted on, and not %d", len(j.Nodes))
 		}
+		if b.Pattern != "" && b.Pattern != PatternAuto && b.Pattern != PatternAll {
+			v.add("benchmark.pattern %s names nodes, and slurm.nodes lets Slurm choose them", b.Pattern)
+		}
 		if b.GPUsPerNode == 0 {
 			v.add("benchmark.gpus_per_node is needed with slurm.nodes: nobody can count the GPUs of nodes that Slurm is still to choose")
 		}

@@ -24,6 +24,9 @@ var (
 	}
 )
 
+// ProgramPlaces are folders, as a shell's patterns, that may hold mpirun or nccl-tests beside those of PATH.
+func ProgramPlaces() []string { return slices.Concat(openMPIPlaces, ncclTestsPlaces) }
+
 var openMPIVersion = regexp.MustCompile(`\(Open MPI\)\s+(\d+(?:\.\d+)*\S*)`)
 
 // openMPI finds the folder and version of mpirun: the one of PATH first, then the known places.

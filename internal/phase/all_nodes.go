@@ -33,15 +33,13 @@ func (p allNodes) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	command, err := p.mpirun(p.nodes, gpus, *p.Job.Benchmark)
+	all, err := p.together(ctx, p.nodes, gpus, *p.Job.Benchmark)
 	if err != nil {
 		return err
 	}
+	all.scope, all.name, all.baseline = job.ScopeAll, job.AllNodesRun, p.Job.Benchmark.Baseline
 	return p.withAgent(ctx, func() error {
-		p.take(p.repeat(ctx, run{
-			scope: job.ScopeAll, nodes: p.nodes, name: job.AllNodesRun, at: p.nodes[0].at, ranks: gpus * len(p.nodes),
-			command: command, expect: p.Job.Benchmark.Expect, baseline: p.Job.Benchmark.Baseline,
-		}))
+		p.take(p.repeat(ctx, all))
 		return nil
 	})
 }

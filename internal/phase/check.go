@@ -110,6 +110,12 @@ func (p check) request(n *nodeWork) node.Request {
 	if b := p.Job.Benchmark; b != nil {
 		r.Collective, r.NCCLTestsDir, r.GPUsPerNode = b.Collective, b.NCCLTestsDir, b.GPUsPerNode
 		r.MPI = p.needsMPI()
+		if b.Launcher == job.LauncherSlurm && b.Slurm != nil && (b.Slurm.Image != "" || b.Slurm.Chooses()) {
+			r.Collective = "" // nccl-tests are in the image, or on other nodes
+		}
+		if b.Slurm.Chooses() { // this node need not have a GPU
+			r.Shape, r.Health = "", false
+		}
 	}
 	return r
 }

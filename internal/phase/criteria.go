@@ -26,7 +26,7 @@ func (w *work) criteria(r run, m job.Measurement) nccl.Criteria {
 		return c
 	}
 	for _, b := range s.AllReduce {
-		if b.Nodes == len(r.nodes) && b.Min.Usable() {
+		if b.Nodes == r.hosts() && b.Min.Usable() {
 			least := b.Min.V
 			c.Catalog = append(c.Catalog, job.AppliedLimit{
 				Limit:  job.Limit{FromBytes: b.FromBytes, ToBytes: b.ToBytes, MinBusbwGBPerS: &least},
@@ -35,7 +35,7 @@ func (w *work) criteria(r run, m job.Measurement) nccl.Criteria {
 		}
 	}
 	if len(c.Catalog) == 0 {
-		c.NoCatalog = fmt.Sprintf("the catalog has no limit for %s of %s", nodes(len(r.nodes)), s.Name)
+		c.NoCatalog = fmt.Sprintf("the catalog has no limit for %s of %s", nodes(r.hosts()), s.Name)
 	}
 	return c
 }
@@ -46,7 +46,7 @@ func notOfCatalog(s shape.Shape, collective string, r run, report *job.Report) s
 	if collective != "all_reduce" {
 		return "the catalog has limits for all_reduce alone"
 	}
-	if each := r.ranks / len(r.nodes); s.GPUs.Known() && each != s.GPUs.V {
+	if each := r.ranks / r.hosts(); s.GPUs.Known() && each != s.GPUs.V {
 		return fmt.Sprintf("the catalog's limits are for %d GPUs a node, and %d took part", s.GPUs.V, each)
 	}
 	for _, rank := range report.Ranks {

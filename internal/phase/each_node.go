@@ -33,15 +33,13 @@ func (p eachNode) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for i, n := range p.nodes {
-		command, err := p.alone(n, gpus)
+		alone, err := p.alone(ctx, n, gpus)
 		if err != nil {
 			return err
 		}
+		alone.expect, alone.baseline = expect, baseline
 		group.Go(func() error {
-			runs[i] = p.repeat(ctx, run{
-				scope: job.ScopeNode, nodes: []*nodeWork{n}, name: job.NodeRun(n.Name), at: n.at, ranks: gpus,
-				command: command, expect: expect, baseline: baseline,
-			})
+			runs[i] = p.repeat(ctx, alone)
 			p.emit(job.Event{
 				Type: job.EventNode, Node: n.Name, Outcome: runs[i].summary.Outcome, Message: verdict(runs[i]),
 				Done: int(done.Add(1)), Total: len(p.nodes),

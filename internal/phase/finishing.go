@@ -16,8 +16,11 @@ type finishing struct{ *work }
 func (finishing) Name() job.Phase { return job.PhaseFinishing }
 func (finishing) Title() string   { return "Finish" }
 
-func (p finishing) Run(context.Context) error {
+func (p finishing) Run(ctx context.Context) error {
 	var problems []error
+	for _, b := range p.batches {
+		b.Forget(ctx)
+	}
 	for _, n := range p.nodes {
 		if n.close != nil {
 			problems = append(problems, n.close())

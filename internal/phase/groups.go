@@ -98,7 +98,7 @@ func (g *groups) measure(ctx context.Context, round pattern.Round) ([]pattern.Tr
 		for _, n := range members {
 			nodes = append(nodes, g.near[n])
 		}
-		r, err := g.runOf(nodes, g.gpus, g.benchmark)
+		r, err := g.runOf(ctx, nodes, g.gpus, g.benchmark)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +138,7 @@ func (g *groups) measureRail(ctx context.Context, round pattern.Round) ([]patter
 		b.Environment = map[string]string{}
 	}
 	b.Environment["CUDA_DEVICE_ORDER"], b.Environment["CUDA_VISIBLE_DEVICES"] = "PCI_BUS_ID", strconv.Itoa(rail) // as nvidia-smi
-	r, err := g.runOf(g.nodes, 1, b)
+	r, err := g.runOf(ctx, g.nodes, 1, b)
 	if err != nil {
 		return nil, err
 	}
@@ -153,9 +153,10 @@ func (g *groups) measureRail(ctx context.Context, round pattern.Round) ([]patter
 	return []pattern.Trial{g.trial(round.Groups[0], m)}, nil
 }
 
-func (g *groups) runOf(nodes []*nodeWork, gpus int, b job.Benchmark) (run, error) {
-	command, err := g.mpirun(nodes, gpus, b)
-	return run{nodes: nodes, at: g.nodes[0].at, command: command, expect: b.Expect, ranks: gpus * len(nodes), limit: g.limit}, err
+func (g *groups) runOf(ctx context.Context, nodes []*nodeWork, gpus int, b job.Benchmark) (run, error) {
+	r, err := g.together(ctx, nodes, gpus, b)
+	r.limit = g.limit
+	return r, err
 }
 
 func (g *groups) tell(round pattern.Round) {

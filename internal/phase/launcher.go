@@ -3,6 +3,7 @@
 package phase
 
 import (
+	"context"
 	"maps"
 	"os"
 
@@ -12,8 +13,47 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/shape"
 )
 
-// alone gives the command that measures a node alone, with all its ranks.
-func (w *work) alone(n *nodeWork, gpus int) (launch.Command, error) {
+// alone gives the run that measures a node alone, with all its ranks.
+func (w *work) alone(ctx context.Context, n *nodeWork, gpus int) (run, error) {
+	r := run{scope: job.ScopeNode, nodes: []*nodeWork{n}, name: job.NodeRun(n.Name), at: n.at, ranks: gpus}
+	var err error
+	if w.Job.Benchmark.Launcher == job.LauncherSlurm {
+		return r.asBatch(w.batch(ctx, r.nodes, gpus, *w.Job.Benchmark))
+	}
+	r.command, err = w.aloneCommand(n, gpus)
+	return r, err
+}
+
+// together gives the run that measures some nodes together.
+func (w *work) together(ctx context.Context, nodes []*nodeWork, gpus int, b job.Benchmark) (run, error) {
+	r := run{nodes: nodes, at: w.nodes[0].at, expect: b.Expect, ranks: gpus * len(nodes)}
+	var err error
+	if b.Launcher == job.LauncherSlurm {
+		return r.asBatch(w.batch(ctx, nodes, gpus, b))
+	}
+	r.command, err = w.mpirun(nodes, gpus, b)
+	return r, err
+}
+
+func (r run) asBatch(b *launch.Batch, err error) (run, error) {
+	if err != nil {
+		return r, err
+	}
+	r.batch = b
+	r.command = launch.Command{Argv: b.Command(), Env: b.Env}
+	r.ranks = b.RanksPerNode * r.hosts()
+	return r, nil
+}
+
+// hosts is how many nodes take part.
+func (r run) hosts() int {
+	if r.batch != nil && len(r.batch.Nodes) == 0 {
+		return r.batch.Settings.Nodes
+	}
+	return len(r.nodes)
+}
+
+func (w *work) aloneCommand(n *nodeWork, gpus int) (launch.Command, error) {
 	program, err := w.program(n)
 	if err != nil {
 		return launch.Command{}, err
@@ -39,7 +79,10 @@ func (w *work) needsMPI() bool {
 		return false
 	case job.LauncherMPIRun:
 		return true
-	case job.LauncherAuto, job.LauncherSlurm:
+	case job.LauncherSlurm:
+		s := w.slurmSettings()
+		return s.Starter() == job.SlurmMPIRun && !s.Chooses()
+	case job.LauncherAuto:
 	}
 	return len(w.nodes) > 1
 }

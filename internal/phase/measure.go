@@ -29,6 +29,7 @@ type run struct {
 	name    string // of its log
 	at      launch.Node
 	command launch.Command
+	batch   *launch.Batch // of Slurm, in place of the command
 	expect  job.Expectation
 	ranks   int
 	// baseline to compare with, if there is one.
@@ -67,7 +68,7 @@ func (w *work) measure(ctx context.Context, r run) job.Measurement {
 	parser := nccl.NewParser(w.reportRows(r))
 	output := newLineMerger(io.MultiWriter(log, digest, parser))
 	began := time.Now()
-	err = launch.Run(limited, r.at.Host, r.at.Runner, r.command, output.stream(), output.stream())
+	err = w.start(limited, r, watch, output)
 	output.flush()
 	m.Seconds = time.Since(began).Seconds()
 	m.LogSHA256 = hex.EncodeToString(digest.Sum(nil))
@@ -92,14 +93,17 @@ func (w *work) judge(ctx context.Context, m job.Measurement, r run, parser *nccl
 	if len(said.Reports) > 0 {
 		m.Report = &said.Reports[0]
 	}
+	var batch *launch.BatchError
 	switch {
+	case errors.As(err, &batch):
+		return couldNotRun(m, batch.Failure)
 	case ctx.Err() != nil && !ended:
 		return couldNotRun(m, watch.whereItHangs(interruption(ctx, "the run "+r.name), said.Reports))
 	case !ended:
 		return couldNotRun(m, job.Failure{Kind: "connection_lost", Message: fmt.Sprintf("the end of the run is not known: %v", err), Advice: "see whether the node still runs, then start the job again"})
 	}
 	m.NCCL = said.NCCL
-	want := nccl.Want{Ranks: r.ranks, Hosts: len(r.nodes), NCCL: said.NCCL}
+	want := nccl.Want{Ranks: r.ranks, Hosts: r.hosts(), NCCL: said.NCCL}
 	var remark string
 	if want.RDMA, remark = w.needsRDMA(r, said.NCCL); remark != "" {
 		m.Remarks = append(m.Remarks, remark)

@@ -75,6 +75,10 @@ type work struct {
 	key  ssh.Signer     // for the nodes but the head; nil on one node alone
 	self remote.Runners // this very program
 
+	slurm    slurmNames
+	batching sync.Mutex
+	batches  []*launch.Follower // of all runs
+
 	emitting sync.Mutex
 	phase    job.Phase
 }
@@ -152,7 +156,10 @@ func (w *work) phases() []Phase {
 
 // pattern of the benchmark.
 func (w *work) pattern() job.Pattern {
-	if w.Job.Benchmark == nil || w.Job.Benchmark.Pattern == "" {
+	switch b := w.Job.Benchmark; {
+	case b != nil && b.Slurm.Chooses():
+		return job.PatternAll // others name nodes
+	case b == nil || b.Pattern == "":
 		return job.PatternAuto
 	}
 	return w.Job.Benchmark.Pattern
