@@ -30,7 +30,11 @@ func newRunCommand() *cobra.Command {
 		Use:   "run JOB.json",
 		Short: "Work on a job in the foreground",
 		Long: `Work on a job in the foreground, on the first node of the job: reach the other nodes, check all, run nccl-tests
-on each node alone and over all nodes, and judge the results. Progress goes to stderr, the result to stdout.
+on each node alone and over all nodes, and judge the results. Where all nodes together miss their mark, are wrong, hang or
+do not start, groups of them are measured side by side until it is known which node or link is at fault; "pattern" in the
+benchmark (per_node, all, pairs, two_pass, round_robin, rails) asks for other groups. A run that hangs ends at
+"timeout_seconds" of the benchmark, and says how far it came and which rank stands still. Progress goes to stderr, the
+result to stdout.
 
 The job directory, ~/.ocihpc/jobs/KEY unless --dir says otherwise, must hold id_ed25519, a private key that
 logs in to the other nodes; it is removed at the end. The directory receives events.ndjson, result.json, the raw

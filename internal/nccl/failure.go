@@ -93,7 +93,7 @@ var allSigns = []sign{
 	{pattern: regexp.MustCompile(`(\S+): Test timeout \(([^)]*)\)`), kind: KindTimeout, nodeSubmatch: 1,
 		message: "a collective on %[1]s did not end within %[2]s",
 		advice:  "run pairs of nodes to find the one that hangs"},
-	{pattern: regexp.MustCompile(`exited on signal ([0-9]+)`), kind: "signal"},
+	{pattern: regexp.MustCompile(`(?:on node (\S+) )?exited on signal ([0-9]+)`), kind: "signal"},
 }
 
 // signs are those seen in an output so far, each with its first occurrence.
@@ -126,8 +126,10 @@ func (s *signs) failure(complete bool) *job.Failure {
 			continue
 		}
 		if sign.kind == "signal" {
-			number, _ := strconv.Atoi(match[1])
-			return killedBy(number)
+			number, _ := strconv.Atoi(match[2])
+			f := killedBy(number)
+			f.Node = match[1]
+			return f
 		}
 		f := &job.Failure{Kind: sign.kind, Message: match[0], Advice: sign.advice}
 		if sign.kind == KindUnknownOption && len(match) > 1 && match[1] == "" {

@@ -43,6 +43,8 @@ type Trial struct {
 type Round struct {
 	Purpose string
 	Groups  [][]int
+	// First counts its runs among all, from 1; AtMost is how many there can be.
+	First, AtMost int
 }
 
 // Measure measures the groups of a round at the same time and gives their trials in the same order. The error ends the
@@ -111,7 +113,7 @@ func (s *search) round(purpose string, groups ...[]int) ([]Trial, error) {
 	for i := range groups {
 		groups[i] = slices.Sorted(slices.Values(groups[i]))
 	}
-	trials, err := s.measure(s.ctx, Round{Purpose: fmt.Sprintf("%s, round %d", purpose, s.rounds+1), Groups: groups})
+	trials, err := s.measure(s.ctx, Round{Purpose: fmt.Sprintf("%s, round %d", purpose, s.rounds+1), Groups: groups, First: s.runs + 1, AtMost: s.MaxRuns})
 	if err != nil {
 		return nil, err
 	}

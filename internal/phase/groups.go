@@ -160,11 +160,11 @@ func (g *groups) runOf(ctx context.Context, nodes []*nodeWork, gpus int, b job.B
 }
 
 func (g *groups) tell(round pattern.Round) {
-	what := "1 group"
+	what := fmt.Sprintf("1 group (run %d", round.First)
 	if n := len(round.Groups); n > 1 {
-		what = fmt.Sprintf("%d groups side by side", n)
+		what = fmt.Sprintf("%d groups side by side (runs %d to %d", n, round.First, round.First+n-1)
 	}
-	g.emit(job.Event{Type: job.EventOutput, Message: fmt.Sprintf("%s: %s", round.Purpose, what)})
+	g.emit(job.Event{Type: job.EventOutput, Message: fmt.Sprintf("%s: %s, of at most %d)", round.Purpose, what, round.AtMost)})
 }
 
 // inOneLine says what came of a run.
@@ -198,7 +198,7 @@ func (w *work) trial(nodes []int, m job.Measurement) pattern.Trial {
 		t.Verdict = pattern.Wrong
 	}
 	for i, n := range w.near {
-		if named := m.Failure.Node; named != "" && (named == n.Name || n.found.Facts != nil && named == n.found.Facts.Hostname) {
+		if named := m.Failure.Node; named != "" && (named == n.Name || named == n.Address || n.found.Facts != nil && named == n.found.Facts.Hostname) {
 			t.Named = append(t.Named, i)
 		}
 	}

@@ -108,7 +108,7 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("%v", env)
 	}
 	w.Job.Shape = ""
-	if env := w.environment(); len(env) != 2 {
+	if env := w.environment(); len(env) != 4 || env["NCCL_DEBUG"] != "INFO" { // and NCCL_DEBUG_SUBSYS: the log tells of the transport
 		t.Errorf("an unknown shape gives %v", env)
 	}
 }

@@ -62,7 +62,7 @@ func newBench(t *testing.T, size int) *bench {
 
 // mark is far above what a slowed way lets through, and far below what the lab reaches on a busy machine.
 const (
-	mark = 0.006 // GB/s
+	mark = 0.003 // GB/s
 	rate = 8_000_000
 )
 
