@@ -115,6 +115,24 @@ func TestTable(t *testing.T) {
 	}
 }
 
+func TestTableShowsWhatTheVerdictRestsOn(t *testing.T) {
+	t.Parallel()
+	r := comparedResult()
+	s := &r.Summaries[0]
+	s.Limits = []job.AppliedLimit{{Limit: job.Limit{FromBytes: 1 << 30, MinBusbwGBPerS: ptr(185.0), WarnBusbwGBPerS: ptr(200.0)}, Origin: "catalog: oci-hpc"}}
+	s.Remarks = []string{"the transport was not judged: why"}
+	text := table(t, r)
+	for _, part := range []string{
+		"NCCL's log  NCCL 2.28.3+cuda13.0; network IB; devices mlx5_0:1/RoCE; connections by NET/IB × 16",
+		"Repeats     3 of 3 are right; median peak 18", "Limit       1 GiB and more, at least 185.00 GB/s, warning below 200.00 GB/s (catalog: oci-hpc)\n",
+		"Baseline    ", " GB/s, 7.4 % slower, p = 0.05: warning\n", "Remark      the transport was not judged: why\n",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("lacks %q:\n%s", part, text)
+		}
+	}
+}
+
 func TestLabIsSaid(t *testing.T) {
 	t.Parallel()
 	lab := samples()["lab"]

@@ -29,6 +29,7 @@ func Table(w io.Writer, r job.Result) error {
 	if overall != nil && overall.Report != nil {
 		p.summary(overall.Report)
 	}
+	p.evidence(r, overall)
 	p.suspects(r)
 	p.verdict(r.Outcome, r.Failure)
 	return p.err
@@ -134,7 +135,7 @@ func (p *printer) eachNode(r job.Result, overall *job.Measurement) {
 	for _, run := range r.Runs {
 		if run.Scope == job.ScopeNode {
 			alone = append(alone, run)
-			width = max(width, len(strings.Join(run.Nodes, " ")))
+			width = max(width, len(aloneName(run)))
 		}
 	}
 	if len(alone) == 0 || len(alone) == 1 && overall != nil && overall.Scope == job.ScopeNode {
@@ -142,12 +143,21 @@ func (p *printer) eachNode(r job.Result, overall *job.Measurement) {
 	}
 	p.line("Each node alone")
 	for _, run := range alone {
-		p.line("  %-*s  %-24s  %s", width, strings.Join(run.Nodes, " "), peak(run.Report), outcomeWord(run.Outcome))
+		p.line("  %-*s  %-24s  %s", width, aloneName(run), peak(run.Report), outcomeWord(run.Outcome))
 		if run.Failure != nil {
 			p.line("    %s", run.Failure.Message)
 		}
 	}
 	p.line("")
+}
+
+// aloneName names a run of one node, and which of its repeats it is.
+func aloneName(run job.Measurement) string {
+	name := strings.Join(run.Nodes, " ")
+	if run.Repeat > 0 {
+		name += fmt.Sprintf(" (run %d)", run.Repeat)
+	}
+	return name
 }
 
 // checks shows what did not pass; what several nodes say alike is said once.
