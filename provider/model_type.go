@@ -36,7 +36,7 @@ func goType(of reflect.Type) attr.Type {
 	if value, ok := reflect.Zero(of).Interface().(attr.Value); ok {
 		return value.Type(context.Background())
 	}
-	switch of.Kind() { //nolint:exhaustive // of the kinds that models have
+	switch of.Kind() {
 	case reflect.Pointer:
 		return goType(of.Elem())
 	case reflect.Slice:
