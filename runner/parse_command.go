@@ -17,6 +17,7 @@ import (
 // parsed is what `parse --output json` prints.
 type parsed struct {
 	Reports []job.Report   `json:"reports"`
+	NCCL    *job.NCCLLog   `json:"nccl,omitempty"` // what NCCL itself logged
 	Failure *parsedFailure `json:"failure"`
 }
 
@@ -76,7 +77,7 @@ func parseFile(stdin io.Reader, name string, status *int) (nccl.Output, error) {
 }
 
 func printParsed(w io.Writer, result nccl.Output, out *output) error {
-	document := parsed{Reports: result.Reports}
+	document := parsed{Reports: result.Reports, NCCL: result.NCCL}
 	if f := result.Failure; f != nil {
 		document.Failure = &parsedFailure{Kind: f.Kind, Message: f.Message}
 	}
