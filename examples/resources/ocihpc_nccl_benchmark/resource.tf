@@ -23,6 +23,30 @@ resource "ocihpc_nccl_benchmark" "example" {
   }
 }
 
+# After a change: the same measurement, compared with the one before.
+resource "ocihpc_nccl_benchmark" "after" {
+  nodes = ocihpc_gpu_cluster.example.nodes
+  shape = ocihpc_gpu_cluster.example.shape
+  ssh   = ocihpc_nccl_benchmark.example.ssh
+
+  min_size_bytes = 1073741824
+  max_size_bytes = 8589934592
+  repeats        = 3
+
+  baseline = {
+    from                    = ocihpc_nccl_benchmark.example.summary
+    max_regression_percent  = 5
+    warn_regression_percent = 2
+  }
+
+  expect = {
+    limits = [
+      { from_bytes = 1073741824, to_bytes = 8589934592, min_busbw_gb_per_s = 185 },
+      { from_bytes = 8589934592, min_busbw_gb_per_s = 190, warn_busbw_gb_per_s = 210 },
+    ]
+  }
+}
+
 output "busbw_gb_per_s" {
   value = { for row in ocihpc_nccl_benchmark.example.results : row.size_bytes => row.in_place.busbw_gb_per_s }
 }
