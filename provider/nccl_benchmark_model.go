@@ -49,6 +49,7 @@ type ncclBenchmarkModel struct {
 	Transport         types.String      `tfsdk:"transport"`
 	OnFailure         types.String      `tfsdk:"on_failure"`
 	Triggers          map[string]string `tfsdk:"triggers"`
+	MaxAge            types.String      `tfsdk:"max_age"`
 	ReportPath        types.String      `tfsdk:"report_path"`
 	ReportDirectory   types.String      `tfsdk:"report_directory"`
 	Timeouts          timeouts.Value    `tfsdk:"timeouts"`
@@ -56,6 +57,7 @@ type ncclBenchmarkModel struct {
 	ID               types.String  `tfsdk:"id"`
 	Outcome          types.String  `tfsdk:"outcome"`
 	Failure          types.String  `tfsdk:"failure"`
+	MeasuredBecause  types.String  `tfsdk:"measured_because"` // the plan knows
 	MeasuredAt       types.String  `tfsdk:"measured_at"`
 	Ranks            types.Int64   `tfsdk:"ranks"`
 	Hosts            types.Int64   `tfsdk:"hosts"`
@@ -97,6 +99,7 @@ func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
 		Checks:         m.Checks.toJob(),
 		Triggers:       m.Triggers,
 		TimeoutSeconds: int(timeout.Seconds()),
+		MaxAgeSeconds:  m.maxAgeSeconds(),
 		Benchmark: &job.Benchmark{
 			Launcher:         job.Launcher(m.Launcher.ValueString()),
 			Slurm:            m.Slurm.toJob(),
@@ -137,6 +140,15 @@ func (m *ncclBenchmarkModel) runTimeout() time.Duration {
 		return defaultRunTimeout
 	}
 	return time.Duration(m.RunTimeoutSeconds.ValueInt64()) * time.Second
+}
+
+// maxAgeSeconds is at least one where there is a limit; 0 is none.
+func (m *ncclBenchmarkModel) maxAgeSeconds() int {
+	age, err := time.ParseDuration(m.MaxAge.ValueString())
+	if err != nil { // the schema has seen to its form
+		return 0
+	}
+	return max(1, int(age.Seconds()))
 }
 
 func (m *checksModel) toJob() job.Checks {

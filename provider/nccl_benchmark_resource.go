@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/report"
@@ -46,31 +45,6 @@ func (r *ncclBenchmarkResource) Configure(_ context.Context, req resource.Config
 
 func (r *ncclBenchmarkResource) ConfigValidators(context.Context) []resource.ConfigValidator {
 	return []resource.ConfigValidator{benchmarkSizes{}, benchmarkShape{}, benchmarkLauncher{}, distinctNodes{}}
-}
-
-// ModifyPlan plans a new measurement where the last verdict was a failure that must not stand.
-func (r *ncclBenchmarkResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.State.Raw.IsNull() || req.Plan.Raw.IsNull() {
-		return
-	}
-	var last, onFailure types.String
-	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("outcome"), &last)...)
-	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("on_failure"), &onFailure)...)
-	if resp.Diagnostics.HasError() || last.ValueString() != string(job.Fail) || onFailure.ValueString() != onFailureFail {
-		return
-	}
-	for name, attribute := range benchmarkAttributes(ctx) {
-		if !attribute.IsComputed() || attribute.IsOptional() || name == "id" { // what was asked for stays, and its key
-			continue
-		}
-		of := attribute.GetType()
-		unknown, err := of.ValueFromTerraform(ctx, tftypes.NewValue(of.TerraformType(ctx), tftypes.UnknownValue))
-		if err != nil { // every type has an unknown value
-			resp.Diagnostics.AddAttributeError(path.Root(name), unableTo("plan", "attribute", name), err.Error())
-			return
-		}
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), unknown)...)
-	}
 }
 
 func (r *ncclBenchmarkResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {

@@ -106,6 +106,11 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 			Optional:            true,
 			ElementType:         types.StringType,
 		},
+		"max_age": schema.StringAttribute{
+			MarkdownDescription: "How old a measurement may become, such as `168h`; the next plan after that measures again. Default: any age.",
+			Optional:            true,
+			Validators:          []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(h|m|s))+$`), "must be a duration such as 168h or 90m")},
+		},
 		"report_path": schema.StringAttribute{
 			MarkdownDescription: "File on this machine for the report, one HTML page. Default: none is written.",
 			Optional:            true,
@@ -189,6 +194,10 @@ func benchmarkResultAttributes() map[string]schema.Attribute {
 		},
 		"failure": schema.StringAttribute{
 			MarkdownDescription: "Why the outcome is not `pass`; null when it is.", Computed: true,
+		},
+		"measured_because": schema.StringAttribute{
+			MarkdownDescription: "Why it was measured, or is about to be: which nodes and arguments changed, a failed verdict, or its age. Plans show it.",
+			Computed:            true,
 		},
 		"measured_at": schema.StringAttribute{
 			MarkdownDescription: "When the measurement ended (RFC 3339, UTC).", Computed: true,

@@ -41,6 +41,8 @@ type Job struct {
 
 	// TimeoutSeconds bounds the whole job.
 	TimeoutSeconds int `json:"timeout_seconds"`
+	// MaxAgeSeconds: an earlier run's pass that is older is not taken for this job's; 0 takes one of any age.
+	MaxAgeSeconds int `json:"max_age_seconds,omitempty"`
 }
 
 // Node is one host.
@@ -132,7 +134,7 @@ func (j Job) Key() string {
 	for i := range j.Nodes {
 		j.Nodes[i].HostKey = ""
 	}
-	j.TimeoutSeconds = 0
+	j.TimeoutSeconds, j.MaxAgeSeconds = 0, 0
 	j.Checks.CloudInitWaitSeconds = 0
 	if j.Benchmark != nil {
 		benchmark := *j.Benchmark

@@ -19,7 +19,7 @@ import (
 func fullJob() Job {
 	minimum := 1.5
 	return Job{
-		Version: Version, Shape: "BM.GPU4.8", TimeoutSeconds: 3600,
+		Version: Version, Shape: "BM.GPU4.8", TimeoutSeconds: 3600, MaxAgeSeconds: 86400,
 		Nodes: []Node{
 			{ID: "ocid1.instance.oc1..a", Name: "inst-abcde-gpu", Address: "10.0.1.2", HostKey: ""},
 			{Name: "gpu-2", Address: "gpu-2.subnet.vcn.oraclevcn.com", HostKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA=="},

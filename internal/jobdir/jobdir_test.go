@@ -192,6 +192,35 @@ func TestStartDoesNotTakeAnotherJobsPass(t *testing.T) {
 	}
 }
 
+// A pass stands for as long as the job says, and for as long as the node is what it was.
+func TestStartTakesNoOutdatedPass(t *testing.T) {
+	t.Parallel()
+	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := &job.Facts{Kernel: strings.TrimSpace(string(kernel)), DriverVersion: ""}
+	hour := time.Now().Add(-time.Hour)
+	for name, c := range map[string]struct {
+		maxAge   int
+		finished time.Time
+		facts    *job.Facts
+		taken    bool
+	}{
+		"any age":        {0, hour, same, true},
+		"young enough":   {7200, hour, same, true},
+		"too old":        {1800, hour, same, false},
+		"another kernel": {0, hour, &job.Facts{Kernel: "4.18.0-lab"}, false},
+		"no facts":       {0, hour, nil, true},
+	} {
+		r := job.Result{FinishedAt: c.finished, Nodes: []job.NodeResult{{Facts: c.facts}}}
+		j := job.Job{MaxAgeSeconds: c.maxAge}
+		if taken := !outdated(r, j) && !changedSince(r); taken != c.taken {
+			t.Errorf("%s: taken is %v", name, taken)
+		}
+	}
+}
+
 func TestStatusOf(t *testing.T) {
 	t.Parallel()
 	for outcome, want := range map[job.Outcome]int{job.Pass: 0, job.Warn: 0, job.Fail: 1, job.CouldNotRun: 2, job.CannotTell: 2} {

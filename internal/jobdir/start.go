@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -91,7 +93,27 @@ func passed(dir job.Dir, j job.Job) (bool, error) {
 	if err := json.Unmarshal(text, &result); err != nil {
 		return false, fmt.Errorf("read the earlier result: %w", err)
 	}
-	return result.Key == j.Key(), nil
+	return result.Key == j.Key() && !outdated(result, j) && !changedSince(result), nil
+}
+
+// outdated says that a result is older than the job takes.
+func outdated(r job.Result, j job.Job) bool {
+	return j.MaxAgeSeconds > 0 && time.Since(r.FinishedAt) > time.Duration(j.MaxAgeSeconds)*time.Second
+}
+
+// changedSince says that this node, the first of the result, has another kernel or NVIDIA driver by now. What cannot be
+// told has not changed.
+func changedSince(r job.Result) bool {
+	if len(r.Nodes) == 0 || r.Nodes[0].Facts == nil {
+		return false
+	}
+	facts := r.Nodes[0].Facts
+	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err == nil && facts.Kernel != "" && facts.Kernel != strings.TrimSpace(string(kernel)) {
+		return true
+	}
+	driver, err := os.ReadFile("/proc/driver/nvidia/version")
+	return err == nil && facts.DriverVersion != "" && !slices.Contains(strings.Fields(string(driver)), facts.DriverVersion)
 }
 
 // begun waits until the runner has the directory. exited gives the end of its process, where that is known.

@@ -201,7 +201,7 @@ func (d *daemon) startHosts(ctx context.Context) error {
 	d.hosts, err = labhost.New(ctx, labhost.Config{
 		Dir: hostsDir, Disks: d.disks, UserNamespace: d.cfg.UserNamespace, NVIDIADevices: d.cfg.NVIDIADevices,
 		GPUsPerHost: d.cfg.GPUsPerHost,
-		Without: d.cfg.Without, Systemd: d.cfg.Init == InitSystemd,
+		Without:     d.cfg.Without, Systemd: d.cfg.Init == InitSystemd,
 	})
 	if err != nil {
 		return err
