@@ -25,6 +25,8 @@ variable "bastion_host_key" { type = string }
 variable "nodes" { type = number }
 variable "gpus_per_node" { type = number }
 variable "nccl_tests_dir" { type = string }
+variable "pattern" { type = string }
+variable "max_size_bytes" { type = number }
 variable "run" { type = string }
 
 resource "ocihpc_gpu_cluster" "this" {
@@ -56,6 +58,9 @@ resource "ocihpc_nccl_benchmark" "this" {
 
   gpus_per_node     = var.gpus_per_node
   nccl_tests_dir    = var.nccl_tests_dir
+  pattern           = var.pattern
+  min_size_bytes    = 8
+  max_size_bytes    = var.max_size_bytes
   step_factor       = 8
   warmup_iterations = 1
   environment       = { NCCL_NVLS_ENABLE = "0" }
@@ -72,7 +77,14 @@ output "verdict" {
     wrong               = ocihpc_nccl_benchmark.this.wrong
     nccl_tests_version  = ocihpc_nccl_benchmark.this.nccl_tests_version
     peak_busbw_gb_per_s = ocihpc_nccl_benchmark.this.peak_busbw_gb_per_s
+    latency_us          = ocihpc_nccl_benchmark.this.latency_us
+    duration_seconds    = ocihpc_nccl_benchmark.this.duration_seconds
+    nccl                = ocihpc_nccl_benchmark.this.nccl
     results             = [for r in ocihpc_nccl_benchmark.this.results : "${r.size_bytes} ${r.out_of_place.busbw_gb_per_s} ${r.in_place.busbw_gb_per_s}"]
     gpus                = [for n in ocihpc_nccl_benchmark.this.per_node : "${n.name}: ${n.gpus} ${coalesce(n.gpu_model, "?")}"]
   }
+}
+
+output "addresses" {
+  value = ocihpc_gpu_cluster.this.nodes[*].private_ip
 }
