@@ -26,7 +26,10 @@ func launcherAttributes() map[string]schema.Attribute {
 			Optional:   true,
 			Validators: []validator.String{stringvalidator.OneOf(string(job.LauncherSingle), string(job.LauncherMPIRun), string(job.LauncherSlurm))},
 		},
-		"slurm": slurmAttribute(),
+		"slurm":     slurmAttribute(),
+		"container": containerAttribute(),
+
+		"nccl_tests_source": ncclTestsSourceAttribute(),
 	}
 }
 
@@ -64,6 +67,8 @@ func (benchmarkLauncher) ValidateResource(ctx context.Context, req resource.Vali
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("nodes"), &nodes)...)
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("pattern"), &pattern)...)
 	validateSlurm(ctx, req.Config, launcher, nodes, &resp.Diagnostics)
+	validateContainer(ctx, req.Config, launcher, &resp.Diagnostics)
+	validateSource(ctx, req.Config, &resp.Diagnostics)
 	if launcher.ValueString() == string(job.LauncherSingle) && len(nodes.Elements()) > 1 && !pattern.IsUnknown() && pattern.ValueString() != string(job.PatternPerNode) {
 		resp.Diagnostics.AddAttributeError(path.Root("launcher"), "Launcher of one node for several",
 			"launcher = \"single\" starts one process on one node, and nodes has several: measure each alone by pattern = \"per_node\", or leave launcher out.")

@@ -22,37 +22,39 @@ const (
 )
 
 type ncclBenchmarkModel struct {
-	Nodes             []nodeModel       `tfsdk:"nodes"`
-	Shape             types.String      `tfsdk:"shape"`
-	SSH               sshModel          `tfsdk:"ssh"`
-	Pattern           types.String      `tfsdk:"pattern"`
-	MaxRuns           types.Int64       `tfsdk:"max_runs"`
-	RunTimeoutSeconds types.Int64       `tfsdk:"run_timeout_seconds"`
-	Launcher          types.String      `tfsdk:"launcher"`
-	Slurm             *slurmModel       `tfsdk:"slurm"`
-	Collective        types.String      `tfsdk:"collective"`
-	MinSizeBytes      types.Int64       `tfsdk:"min_size_bytes"`
-	MaxSizeBytes      types.Int64       `tfsdk:"max_size_bytes"`
-	StepFactor        types.Int64       `tfsdk:"step_factor"`
-	Iterations        types.Int64       `tfsdk:"iterations"`
-	WarmupIterations  types.Int64       `tfsdk:"warmup_iterations"`
-	DataType          types.String      `tfsdk:"data_type"`
-	RedOp             types.String      `tfsdk:"redop"`
-	GPUsPerNode       types.Int64       `tfsdk:"gpus_per_node"`
-	NCCLTestsDir      types.String      `tfsdk:"nccl_tests_dir"`
-	Environment       map[string]string `tfsdk:"environment"`
-	Checks            *checksModel      `tfsdk:"checks"`
-	Expect            *expectationModel `tfsdk:"expect"`
-	ExpectPerNode     *expectationModel `tfsdk:"expect_per_node"`
-	Repeats           types.Int64       `tfsdk:"repeats"`
-	Baseline          *baselineModel    `tfsdk:"baseline"`
-	Transport         types.String      `tfsdk:"transport"`
-	OnFailure         types.String      `tfsdk:"on_failure"`
-	Triggers          map[string]string `tfsdk:"triggers"`
-	MaxAge            types.String      `tfsdk:"max_age"`
-	ReportPath        types.String      `tfsdk:"report_path"`
-	ReportDirectory   types.String      `tfsdk:"report_directory"`
-	Timeouts          timeouts.Value    `tfsdk:"timeouts"`
+	Nodes             []nodeModel           `tfsdk:"nodes"`
+	Shape             types.String          `tfsdk:"shape"`
+	SSH               sshModel              `tfsdk:"ssh"`
+	Pattern           types.String          `tfsdk:"pattern"`
+	MaxRuns           types.Int64           `tfsdk:"max_runs"`
+	RunTimeoutSeconds types.Int64           `tfsdk:"run_timeout_seconds"`
+	Launcher          types.String          `tfsdk:"launcher"`
+	Slurm             *slurmModel           `tfsdk:"slurm"`
+	Container         *containerModel       `tfsdk:"container"`
+	NCCLTestsSource   *ncclTestsSourceModel `tfsdk:"nccl_tests_source"`
+	Collective        types.String          `tfsdk:"collective"`
+	MinSizeBytes      types.Int64           `tfsdk:"min_size_bytes"`
+	MaxSizeBytes      types.Int64           `tfsdk:"max_size_bytes"`
+	StepFactor        types.Int64           `tfsdk:"step_factor"`
+	Iterations        types.Int64           `tfsdk:"iterations"`
+	WarmupIterations  types.Int64           `tfsdk:"warmup_iterations"`
+	DataType          types.String          `tfsdk:"data_type"`
+	RedOp             types.String          `tfsdk:"redop"`
+	GPUsPerNode       types.Int64           `tfsdk:"gpus_per_node"`
+	NCCLTestsDir      types.String          `tfsdk:"nccl_tests_dir"`
+	Environment       map[string]string     `tfsdk:"environment"`
+	Checks            *checksModel          `tfsdk:"checks"`
+	Expect            *expectationModel     `tfsdk:"expect"`
+	ExpectPerNode     *expectationModel     `tfsdk:"expect_per_node"`
+	Repeats           types.Int64           `tfsdk:"repeats"`
+	Baseline          *baselineModel        `tfsdk:"baseline"`
+	Transport         types.String          `tfsdk:"transport"`
+	OnFailure         types.String          `tfsdk:"on_failure"`
+	Triggers          map[string]string     `tfsdk:"triggers"`
+	MaxAge            types.String          `tfsdk:"max_age"`
+	ReportPath        types.String          `tfsdk:"report_path"`
+	ReportDirectory   types.String          `tfsdk:"report_directory"`
+	Timeouts          timeouts.Value        `tfsdk:"timeouts"`
 
 	ID               types.String  `tfsdk:"id"`
 	Outcome          types.String  `tfsdk:"outcome"`
@@ -103,6 +105,8 @@ func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
 		Benchmark: &job.Benchmark{
 			Launcher:         job.Launcher(m.Launcher.ValueString()),
 			Slurm:            m.Slurm.toJob(),
+			Container:        m.Container.toJob(),
+			NCCLTestsSource:  m.NCCLTestsSource.toJob(),
 			Pattern:          job.Pattern(m.Pattern.ValueString()),
 			MaxRuns:          int(m.MaxRuns.ValueInt64()),
 			Collective:       m.Collective.ValueString(),

@@ -83,7 +83,7 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 		},
 		"nccl_tests_dir": schema.StringAttribute{
 			MarkdownDescription: "Directory on the nodes that holds `all_reduce_perf` and the others. " +
-				"Default: where Oracle's HPC images have them, else `PATH`.",
+				"Default: where Oracle's HPC images have them, else `PATH`; of the image where `container` names one.",
 			Optional: true,
 			Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^/`),
 				"must be an absolute path")},

@@ -104,6 +104,9 @@ func validateSlurm(ctx context.Context, config tfsdk.Config, launcher types.Stri
 	if diags.HasError() {
 		return
 	}
+	if hasUnknown(m.Mounts) || hasUnknown(m.Options) {
+		return // the runner looks at it, too
+	}
 	if err := m.toJob().Validate(); err != nil { // what is unknown yet is empty, and asks for nothing
 		diags.AddAttributeError(at, "Invalid slurm", sentence(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	}

@@ -4,6 +4,7 @@ package provider_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 )
 
 // TestAccNCCLBenchmark_slurm has real slurmctld, slurmd and munged on the nodes. What is submitted survives Terraform and the runner, and is
-// found again.
+// found again. The cases that make test-slurm adds take minutes.
 func TestAccNCCLBenchmark_slurm(t *testing.T) {
 	if _, err := exec.LookPath("slurmctld"); err != nil {
 		t.Skip("Slurm is not installed: run `tools/setup.sh test`")
@@ -32,13 +33,19 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	_ = func() string {
+	submitted := func() string {
 		t.Helper()
-		return ask("squeue --noheader --states=all --format='%j' | grep -c ^ocihpc- || :")
+		return ask("squeue --noheader --states=all --format=%j | grep -c ^ocihpc- || :")
 	}
 
+	minutes := func(name string, test func(*testing.T)) {
+		t.Helper()
+		if os.Getenv("OCIHPC_TEST_SLURM") != "" {
+			t.Run(name, test)
+		}
+	}
 	for _, mpi := range []string{"mpirun", "pmix"} {
-		t.Run(mpi, func(t *testing.T) {
+		minutes(mpi, func(t *testing.T) {
 			tf.Configure(measured(l, quick, `launcher = "slurm"`, fmt.Sprintf(`slurm = { partition = "gpu", mpi = %q, options = ["--comment=acceptance"] }`, mpi)))
 			tf.Apply()
 			b := tf.State(benchmarkAddress).Values
@@ -49,6 +56,94 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 			leftBySlurm(t, l, nodes)
 		})
 	}
+
+	// What is killed: Terraform with its provider, and the runner with all that it runs. Only Slurm is left.
+	kill := func(t *testing.T, apply *acctest.Running) {
+		t.Helper()
+		apply.KillProvider()
+		apply.Kill()
+		apply.Wait()
+		ask("pkill -9 ocihpc-runner; while pgrep ocihpc-runner >/dev/null; do sleep 0.1; done")
+	}
+	const together = "pattern = \"all\"\n  launcher = \"slurm\""
+	settings := func(name, sweep string) string {
+		return measured(l, sweep, together, `slurm = { mpi = "pmix" }`, fmt.Sprintf(`triggers = { name = %q }`, name))
+	}
+	once := func(t *testing.T, before string) {
+		t.Helper()
+		tf.Apply()
+		if outcome := tf.State(benchmarkAddress).Values["outcome"]; outcome != "pass" {
+			t.Errorf("outcome %v", outcome)
+		}
+		if now := submitted(); now != before {
+			t.Errorf("%s batch jobs, and %s before the second apply:\n%s", now, before, ask("squeue --states=all"))
+		}
+		leftBySlurm(t, l, nodes)
+	}
+
+	minutes("killed while it waits", func(t *testing.T) {
+		ask("scontrol update partitionname=gpu state=down")
+		before := submitted()
+		tf.Configure(settings("waits", quick))
+		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
+		acctest.Eventually(t, "the batch job waits", func() bool { return submitted() != before })
+		kill(t, apply)
+		at := submitted()
+		ask("scontrol update partitionname=gpu state=up")
+		once(t, at)
+	})
+	t.Run("killed while it runs", func(t *testing.T) {
+		tf.Configure(settings("runs", long))
+		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
+		acctest.Eventually(t, "the ranks run", func() bool { return ask("pgrep all_reduce || :") != "" })
+		kill(t, apply)
+		if ask("pgrep all_reduce || :") == "" {
+			t.Fatal("the ranks ended with the runner")
+		}
+		once(t, submitted())
+	})
+	minutes("killed, and over since", func(t *testing.T) {
+		tf.Configure(settings("over", long))
+		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
+		acctest.Eventually(t, "the ranks run", func() bool { return ask("pgrep all_reduce || :") != "" })
+		kill(t, apply)
+		acctest.Eventually(t, "the batch job is over", func() bool { return ask("squeue --noheader") == "" })
+		once(t, submitted())
+	})
+	minutes("waits too long", func(t *testing.T) {
+		ask("scontrol update partitionname=gpu state=down")
+		tf.Configure(measured(l, quick, together, `slurm = { mpi = "pmix", queue_seconds = 2 }`))
+		status, output := tf.Run("apply", "-auto-approve", "-no-color", "-input=false")
+		ask("scontrol update partitionname=gpu state=up")
+		if status == 0 {
+			t.Fatalf("it was measured:\n%s", output)
+		}
+		expectText(t, output, "Unable to measure nodes", "waited in vain", "PartitionDown", "queue_seconds")
+		if queue := ask("squeue --noheader"); queue != "" {
+			t.Errorf("it still waits: %s", queue)
+		}
+	})
+	minutes("rejected", func(t *testing.T) {
+		tf.Configure(measured(l, quick, together, `slurm = { partition = "other" }`))
+		status, output := tf.Run("apply", "-auto-approve", "-no-color", "-input=false")
+		if status == 0 {
+			t.Fatalf("it was measured:\n%s", output)
+		}
+		expectText(t, output, "Slurm did not take the batch job", "invalid partition specified: other")
+	})
+	minutes("cancelled by others", func(t *testing.T) {
+		tf.Configure(settings("cancelled", long))
+		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
+		acctest.Eventually(t, "the ranks run", func() bool { return ask("pgrep all_reduce || :") != "" })
+		ask("scancel --state=RUNNING --user=opc")
+		status, output := apply.Wait()
+		if status == 0 {
+			t.Fatalf("it was measured:\n%s", output)
+		}
+		expectText(t, output, "was ended by Slurm or an administrator")
+		leftBySlurm(t, l, nodes)
+	})
+	tf.Destroy()
 }
 
 // leftBySlurm expects that no file of a batch job is left on any node.

@@ -94,11 +94,15 @@ func listOf(ctx context.Context, items []string) types.List {
 	return list
 }
 
-// hasUnknown says whether a set or an object, or something in it, is not known yet.
+// hasUnknown says whether a set, a list or an object, or something in it, is not known yet.
 func hasUnknown(v attr.Value) bool {
 	unknown := v.IsUnknown()
 	switch v := v.(type) {
 	case types.Set:
+		for _, element := range v.Elements() {
+			unknown = unknown || element.IsUnknown()
+		}
+	case types.List:
 		for _, element := range v.Elements() {
 			unknown = unknown || element.IsUnknown()
 		}

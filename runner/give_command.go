@@ -28,7 +28,7 @@ each. The port is told on stdout. A running job calls this on nodes that have wh
 		Args:   arguments(cobra.NoArgs),
 		RunE:   func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newGiveRunnerCommand(), newGiveImageCommand())
+	cmd.AddCommand(newGiveRunnerCommand(), newGiveImageCommand(), newGiveNCCLTestsCommand())
 	return cmd
 }
 

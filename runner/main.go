@@ -44,7 +44,7 @@ It needs nothing on the nodes but sshd and, for measuring, nccl-tests and, over 
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRunCommand(), newStartCommand(), newAttachCommand(), newCancelCommand(), newCheckCommand(), newMirrorCommand(),
 		newParseCommand(), newRanksCommand(), newReportCommand(), newRshCommand(), newShapesCommand(), newSuperviseCommand(), newVersionCommand())
-	root.AddCommand(newSetupCommand(), newApplyCommand(), newGiveCommand(), newJobsCommand(), newCleanCommand())
+	root.AddCommand(newContainerCommand(), newNCCLTestsCommand(), newSetupCommand(), newApplyCommand(), newGiveCommand(), newJobsCommand(), newCleanCommand())
 	return root
 }
 

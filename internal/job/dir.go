@@ -69,8 +69,11 @@ func (d Dir) Key() string { return path.Join(string(d), "id_ed25519") }
 // gone when the job is over.
 func (d Dir) RegistryAuth() string { return path.Join(string(d), "registry_auth.json") }
 
+// SocketDir holds nothing but the socket: containers see it.
+func (d Dir) SocketDir() string { return path.Join(string(d), "rsh") }
+
 // Socket is where `ocihpc-runner rsh` asks the running job for a command on another node.
-func (d Dir) Socket() string { return path.Join(string(d), "rsh.sock") }
+func (d Dir) Socket() string { return path.Join(d.SocketDir(), "sock") }
 
 // Slurm remembers the batch job of a run until the job is over.
 func (d Dir) Slurm(name string) string { return path.Join(string(d), name+".slurm.json") }

@@ -26,6 +26,7 @@ const (
 	PhaseConnect   Phase = "connect"   // reach every node, put the runner there
 	PhaseSetUp     Phase = "set_up"    // the steps of the set-up, all nodes in parallel
 	PhaseCheck     Phase = "check"     // facts and checks, all nodes in parallel
+	PhasePrepare   Phase = "prepare"   // containers for the ranks, and nccl-tests that are built
 	PhaseEachNode  Phase = "each_node" // nccl-tests on each node alone
 	PhaseAllNodes  Phase = "all_nodes" // nccl-tests over all nodes
 	PhaseLocalise  Phase = "localise"  // nccl-tests over groups of nodes, to find the culprit

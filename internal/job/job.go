@@ -93,6 +93,10 @@ type Benchmark struct {
 	Launcher Launcher `json:"launcher,omitempty"`
 	// Slurm is for LauncherSlurm; nil leaves all to Slurm's own settings.
 	Slurm *Slurm `json:"slurm,omitempty"`
+	// Container that the ranks run in; nil means on the nodes themselves.
+	Container *Container `json:"container,omitempty"`
+	// NCCLTestsSource is what nccl-tests are built from where there are none; nil means that they must be there.
+	NCCLTestsSource *NCCLTestsSource `json:"nccl_tests_source,omitempty"`
 
 	// Collective such as all_reduce.
 	Collective string `json:"collective"`

@@ -185,7 +185,7 @@ func TestSchemasKnowEveryField(t *testing.T) {
 	for name, test := range map[string]struct {
 		schema []byte
 		value  any
-	}{"job": {JobSchema, []Job{fullJob(), dryRun()}}, "result": {ResultSchema, fullResult()}} {
+	}{"job": {JobSchema, []Job{fullJob(), dryRun(), inContainers(), fromGit()}}, "result": {ResultSchema, fullResult()}} {
 		written := map[string]bool{}
 		collectKeys(instance(t, test.value), written)
 		var schema any

@@ -15,10 +15,35 @@ func fullSlurm() *Slurm {
 	}
 }
 
+func fullContainer() *Container {
+	return &Container{
+		Engine: Docker, Image: "nvcr.io/nvidia/pytorch:24.01-py3", Rootless: true, Mounts: []string{"/mnt/share:/data:ro", "/a:/b"}, Devices: []string{"/dev/gdrdrv"},
+		GPUs: GPUsByOption, ShmSizeBytes: 1 << 30, Ulimits: map[string]int64{"nofile": 65536, "memlock": -1},
+	}
+}
+
+// inContainers has what does not go with Slurm.
+func inContainers() Job {
+	return benchmarkJob(2, func(j *Job) {
+		j.Benchmark.Container, j.Benchmark.NCCLTestsDir = fullContainer(), ""
+		j.Benchmark.NCCLTestsSource = &NCCLTestsSource{
+			ArchiveURL: "https://example.com/nccl-tests.tar.gz", SHA256: strings.Repeat("0a", 32), Make: map[string]string{"CUDA_HOME": "/usr/local/cuda"}, Always: true,
+		}
+	})
+}
+
+// fromGit has what does not go with an archive.
+func fromGit() Job {
+	j := inContainers()
+	j.Benchmark.NCCLTestsSource = &NCCLTestsSource{GitURL: "https://github.com/NVIDIA/nccl-tests.git", GitRef: "v2.17.1"}
+	return j
+}
+
 func benchmarkJob(nodes int, change func(*Job)) Job {
 	j := fullJob()
 	j.Nodes = j.Nodes[:nodes]
 	j.Benchmark.Launcher, j.Benchmark.Slurm = LauncherAuto, nil
+	j.Benchmark.Container = nil
 	change(&j)
 	return j
 }
@@ -30,6 +55,15 @@ func TestLauncherIsValidated(t *testing.T) {
 			j.Benchmark.Launcher, j.Benchmark.Slurm = LauncherSlurm, fullSlurm()
 			change(j.Benchmark.Slurm)
 		}
+	}
+	container := func(change func(*Container)) func(*Job) {
+		return func(j *Job) {
+			j.Benchmark.Container = fullContainer()
+			change(j.Benchmark.Container)
+		}
+	}
+	source := func(s NCCLTestsSource) func(*Job) {
+		return func(j *Job) { j.Benchmark.NCCLTestsDir, j.Benchmark.NCCLTestsSource = "", &s }
 	}
 	for name, test := range map[string]struct {
 		nodes  int
@@ -56,7 +90,31 @@ func TestLauncherIsValidated(t *testing.T) {
 		"mpirun in a container":     {2, slurm(func(s *Slurm) { s.MPI = SlurmMPIRun }), "use pmi2 or pmix"},
 		"mounts without image":      {2, slurm(func(s *Slurm) { s.Image = "" }), "name an image"},
 		"no such mpi":               {2, slurm(func(s *Slurm) { s.MPI = "lam" }), "not pmix, pmi2 or mpirun"},
-		"negative":                  {2, slurm(func(s *Slurm) { s.QueueSeconds = -1 }), "queue_seconds is negative"},
+		"a container":               {2, container(func(*Container) {}), ""},
+		"a container of Slurm's":    {2, func(j *Job) { container(func(*Container) {})(j); j.Benchmark.Launcher = LauncherSlurm }, "slurm.image"},
+		"no such engine":            {2, container(func(c *Container) { c.Engine = "lxc" }), `"lxc" is not one of`},
+		"no image":                  {2, container(func(c *Container) { c.Image = "" }), "image"},
+		"option as image":           {2, container(func(c *Container) { c.Image = "--privileged" }), "image"},
+		"mount over the runner":     {2, container(func(c *Container) { c.Mounts = []string{"/x:/ocihpc/job"} }), "runner's own place"},
+		"relative mount":            {2, container(func(c *Container) { c.Mounts = []string{"x:/y"} }), "mounts"},
+		"device":                    {2, container(func(c *Container) { c.Devices = []string{"/etc/shadow"} }), "devices"},
+		"ulimit":                    {2, container(func(c *Container) { c.Ulimits = map[string]int64{"a=b": 1} }), "is no limit"},
+		"squashed image":            {2, container(func(c *Container) { *c = Container{Engine: Enroot, Image: "/mnt/share/pytorch.sqsh"} }), ""},
+		"limits of enroot":          {2, container(func(c *Container) { c.Engine = Enroot }), "leave devices"},
+		"built":                     {2, func(j *Job) { j.Benchmark = fromGit().Benchmark }, ""},
+		"built, and named": {2, func(j *Job) {
+			j.Benchmark = fromGit().Benchmark
+			j.Benchmark.NCCLTestsDir = "/opt/nccl-tests/build"
+		}, "leave one of them out"},
+		"no source":            {2, source(NCCLTestsSource{}), "only one of them"},
+		"two sources":          {2, source(NCCLTestsSource{ArchiveURL: "https://a.b/c", GitURL: "https://a.b/c"}), "only one of them"},
+		"archive, no digest":   {2, source(NCCLTestsSource{ArchiveURL: "https://a.b/c"}), "sha256"},
+		"credentials":          {2, source(NCCLTestsSource{ArchiveURL: "https://u:p@a.b/c", SHA256: strings.Repeat("0a", 32)}), "holds credentials"},
+		"repository, no ref":   {2, source(NCCLTestsSource{GitURL: "https://a.b/c"}), "git_ref"},
+		"option as repository": {2, source(NCCLTestsSource{GitURL: "--upload-pack=x", GitRef: "v1"}), "git_url"},
+		"shell in make":        {2, source(NCCLTestsSource{GitURL: "https://a.b/c", GitRef: "v1", Make: map[string]string{"CUDA_HOME": "$(shell x)"}}), "take apart"},
+		"flags of make":        {2, source(NCCLTestsSource{GitURL: "https://a.b/c", GitRef: "v1", Make: map[string]string{"MAKEFLAGS": "-n"}}), "no variable"},
+		"negative":             {2, slurm(func(s *Slurm) { s.QueueSeconds = -1 }), "queue_seconds is negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,6 +47,22 @@ func (v *problems) launcher(j Job) {
 	default:
 		v.slurm("benchmark.slurm.", *b.Slurm)
 	}
+	switch {
+	case b.Container == nil:
+	case b.Launcher == LauncherSlurm:
+		v.add("benchmark.container is for launchers other than slurm: name the image in slurm.image, which Pyxis runs")
+	default:
+		v.container("benchmark.container.", *b.Container)
+	}
+	if s := b.NCCLTestsSource; s != nil {
+		v.ncclTestsSource("benchmark.nccl_tests_source.", *s)
+		switch {
+		case b.NCCLTestsDir != "":
+			v.add("benchmark.nccl_tests_dir names nccl-tests that are there, and nccl_tests_source what to build them from: leave one of them out")
+		case b.Slurm != nil && (b.Slurm.Image != "" || b.Slurm.Chooses()):
+			v.add("benchmark.nccl_tests_source builds on the job's nodes, and slurm.image and slurm.nodes have the ranks run elsewhere")
+		}
+	}
 	if b.Slurm.Chooses() {
 		if len(j.Nodes) > 1 {
 			v.add("benchmark.slurm.nodes lets Slurm choose the nodes: name the node alone that the batch job is submitted on, and not %d", len(j.Nodes))

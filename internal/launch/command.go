@@ -21,6 +21,8 @@ type Command struct {
 	Env map[string]string
 	// LibraryDir is searched first for shared libraries; empty adds nothing.
 	LibraryDir string
+	// Enter is a command line of the node that runs what follows it somewhere else: in a container.
+	Enter []string
 }
 
 // Line is the command for a login shell, supervised by the runner of the node, whose path may be relative to
@@ -33,8 +35,9 @@ func (c Command) Line(runner string) string {
 	for _, name := range sortedKeys(c.Env) {
 		argv = append(argv, "--env", name+"="+c.Env[name])
 	}
-	line := "exec " + shellescape.QuoteCommand(append(append(argv, "--"), c.Argv...))
-	if !path.IsAbs(runner) {
+	argv = slices.Concat(c.Enter, argv, []string{"--"}, c.Argv)
+	line := "exec " + shellescape.QuoteCommand(argv)
+	if !path.IsAbs(argv[0]) {
 		return "cd && " + line
 	}
 	return line

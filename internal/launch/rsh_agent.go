@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote"
@@ -29,6 +30,14 @@ type Agent struct {
 type Node struct {
 	Host   Host
 	Runner string
+	// Enter leads into a container, where Runner is then; see [Command].
+	Enter []string
+}
+
+// Run is [Run] there.
+func (n Node) Run(ctx context.Context, c Command, stdout, stderr io.Writer) error {
+	c.Enter = n.Enter
+	return Run(ctx, n.Host, n.Runner, c, stdout, stderr)
 }
 
 // maxSocketPath is what fits into the kernel's sockaddr_un, in bytes.
@@ -38,6 +47,9 @@ const maxSocketPath = 107
 func (a *Agent) Listen(ctx context.Context, socket string) error {
 	if len(socket) > maxSocketPath {
 		return fmt.Errorf("the path of the socket %s is longer than %d bytes: use a job directory with a shorter path", socket, maxSocketPath)
+	}
+	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
+		return fmt.Errorf("make the socket's folder: %w", err)
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove old socket: %w", err)
@@ -109,7 +121,7 @@ func (a *Agent) run(ctx context.Context, asked request, stdout, stderr io.Writer
 		_, _ = fmt.Fprintf(stderr, "ocihpc-runner rsh: %s is no node of this job\n", asked.Host)
 		return statusUnreachable
 	}
-	err := Run(ctx, node.Host, node.Runner, Command{Argv: []string{"/bin/sh", "-c", asked.Line}}, stdout, stderr)
+	err := node.Run(ctx, Command{Argv: []string{"/bin/sh", "-c", asked.Line}}, stdout, stderr)
 	var exit *remote.ExitError
 	switch {
 	case err == nil:

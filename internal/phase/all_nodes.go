@@ -59,7 +59,7 @@ func (w *work) cannotRunAlone() []string {
 func (w *work) withAgent(ctx context.Context, f func() error) error {
 	agent := launch.Agent{Nodes: map[string]launch.Node{}}
 	for _, n := range w.nodes {
-		agent.Nodes[n.Address] = n.at
+		agent.Nodes[n.Address] = n.ranks()
 	}
 	if err := agent.Listen(ctx, w.Dir.Socket()); err != nil {
 		return err
@@ -78,6 +78,9 @@ func (w *work) mpirun(nodes []*nodeWork, gpus int, b job.Benchmark) (launch.Comm
 	m := launch.MPI{
 		Program: program, Args: nccl.Args(b, 1), Env: w.mpiEnvironment(), RanksPerHost: gpus,
 		OpenMPIBin: head.found.Facts.OpenMPIBin, Version: head.found.Facts.OpenMPIVersion, Runner: w.Runner, Socket: w.Dir.Socket(), Root: os.Geteuid() == 0,
+	}
+	if head.inside != nil {
+		m.Runner, m.Socket, m.Root = job.ContainerRunner, job.ContainerSocket, true
 	}
 	networks := []string{head.found.Facts.NetworkCIDR}
 	for _, n := range nearOrder(nodes) {

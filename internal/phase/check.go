@@ -113,6 +113,12 @@ func (p check) request(n *nodeWork) node.Request {
 		if b.Launcher == job.LauncherSlurm && b.Slurm != nil && (b.Slurm.Image != "" || b.Slurm.Chooses()) {
 			r.Collective = "" // nccl-tests are in the image, or on other nodes
 		}
+		if b.NCCLTestsSource != nil {
+			r.Checks.Skip = append(slices.Clone(r.Checks.Skip), "nccl_tests")
+		}
+		if b.Container != nil { // what it has is looked at there
+			r.Collective, r.MPI = "", false
+		}
 		if b.Slurm.Chooses() { // this node need not have a GPU
 			r.Shape, r.Health = "", false
 		}

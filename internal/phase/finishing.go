@@ -18,6 +18,7 @@ func (finishing) Title() string   { return "Finish" }
 
 func (p finishing) Run(ctx context.Context) error {
 	var problems []error
+	p.containers.end()
 	for _, b := range p.batches {
 		b.Forget(ctx)
 	}

@@ -73,8 +73,9 @@ func (wa *watch) look(ctx context.Context) stuck {
 // ranksOf asks a node for its ranks; nil when it does not tell.
 func ranksOf(ctx context.Context, n *nodeWork) []node.Rank {
 	var out bytes.Buffer
-	command := launch.Command{Argv: []string{n.at.Runner, "ranks"}}
-	if err := launch.Run(ctx, n.at.Host, n.at.Runner, command, &out, io.Discard); err != nil {
+	at := n.ranks()
+	command := launch.Command{Argv: []string{at.Runner, "ranks"}}
+	if err := at.Run(ctx, command, &out, io.Discard); err != nil {
 		return nil
 	}
 	ranks := []node.Rank{}

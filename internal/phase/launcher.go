@@ -15,7 +15,7 @@ import (
 
 // alone gives the run that measures a node alone, with all its ranks.
 func (w *work) alone(ctx context.Context, n *nodeWork, gpus int) (run, error) {
-	r := run{scope: job.ScopeNode, nodes: []*nodeWork{n}, name: job.NodeRun(n.Name), at: n.at, ranks: gpus}
+	r := run{scope: job.ScopeNode, nodes: []*nodeWork{n}, name: job.NodeRun(n.Name), at: n.ranks(), ranks: gpus}
 	var err error
 	if w.Job.Benchmark.Launcher == job.LauncherSlurm {
 		return r.asBatch(w.batch(ctx, r.nodes, gpus, *w.Job.Benchmark))
@@ -26,7 +26,7 @@ func (w *work) alone(ctx context.Context, n *nodeWork, gpus int) (run, error) {
 
 // together gives the run that measures some nodes together.
 func (w *work) together(ctx context.Context, nodes []*nodeWork, gpus int, b job.Benchmark) (run, error) {
-	r := run{nodes: nodes, at: w.nodes[0].at, expect: b.Expect, ranks: gpus * len(nodes)}
+	r := run{nodes: nodes, at: w.nodes[0].ranks(), expect: b.Expect, ranks: gpus * len(nodes)}
 	var err error
 	if b.Launcher == job.LauncherSlurm {
 		return r.asBatch(w.batch(ctx, nodes, gpus, b))
@@ -63,8 +63,8 @@ func (w *work) aloneCommand(n *nodeWork, gpus int) (launch.Command, error) {
 	}
 	command, err := launch.MPIRunAlone(launch.MPI{
 		Program: program, Args: nccl.Args(*w.Job.Benchmark, 1), Env: w.mpiEnvironment(), Hosts: []string{n.Address}, RanksPerHost: gpus,
-		OpenMPIBin: n.found.Facts.OpenMPIBin, Version: n.found.Facts.OpenMPIVersion, Runner: n.at.Runner,
-		Root: os.Geteuid() == 0 || w.Job.SSH.User == "root",
+		OpenMPIBin: n.found.Facts.OpenMPIBin, Version: n.found.Facts.OpenMPIVersion, Runner: n.ranks().Runner,
+		Root: os.Geteuid() == 0 || n.inside != nil || w.Job.SSH.User == "root",
 	})
 	if err != nil {
 		return launch.Command{}, &Stop{job.CouldNotRun, job.Failure{Kind: nccl.KindMPIStartFailed, Node: n.Name, Message: err.Error()}}
@@ -94,6 +94,9 @@ func (w *work) mpiEnvironment() map[string]string {
 	if s, ok := shape.Lookup(w.Job.Shape); ok && s.MPIEnv.Usable() {
 		maps.Copy(env, s.MPIEnv.V)
 		delete(env, "OMPI_MCA_pml")
+	}
+	if w.Job.Benchmark.Container != nil { // its seccomp profile forbids what Open MPI else tries first
+		env["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none"
 	}
 	maps.Copy(env, w.environment())
 	return env

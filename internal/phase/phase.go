@@ -75,9 +75,10 @@ type work struct {
 	key  ssh.Signer     // for the nodes but the head; nil on one node alone
 	self remote.Runners // this very program
 
-	slurm    slurmNames
-	batching sync.Mutex
-	batches  []*launch.Follower // of all runs
+	containers heldContainers
+	slurm      slurmNames
+	batching   sync.Mutex
+	batches    []*launch.Follower // of all runs
 
 	emitting sync.Mutex
 	phase    job.Phase
@@ -87,6 +88,8 @@ type work struct {
 type nodeWork struct {
 	job.Node
 	at          launch.Node  // empty when the node could not be reached
+	tests       string       // folder for nccl-tests that are built
+	inside      *launch.Node // of the container that ranks run in; nil when they run on the node itself
 	close       func() error // ends the connection; nil without one
 	unreachable *job.Failure
 	found       job.NodeResult
@@ -138,6 +141,9 @@ func (w *work) phases() []Phase {
 		}
 	}
 	phases = append(phases, check{w})
+	if w.prepares() {
+		phases = append(phases, prepare{w})
+	}
 	switch w.pattern() {
 	case job.PatternAuto:
 		phases = append(phases, eachNode{w}, allNodes{w})

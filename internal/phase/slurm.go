@@ -125,7 +125,7 @@ func (w *work) askSlurm(ctx context.Context) (map[*nodeWork]string, error) {
 // start runs what a run consists of to its end.
 func (w *work) start(ctx context.Context, r run, watch *watch, output *lineMerger) error {
 	if r.batch == nil {
-		return launch.Run(ctx, r.at.Host, r.at.Runner, r.command, output.stream(), output.stream())
+		return r.at.Run(ctx, r.command, output.stream(), output.stream())
 	}
 	watch.timer.Stop() // until the batch job has started
 	f := &launch.Follower{

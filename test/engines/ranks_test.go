@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package engines_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/containertest"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+)
+
+// TestRanks measures two nodes from within containers: mpirun runs in one of them, and its daemon in the other. What is
+// killed in the middle leaves no container.
+func TestRanks(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []job.Engine{job.Docker, job.Podman, job.Containerd} {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			if engine == job.Containerd && os.Getenv("NERDCTL_BINARY") == "" {
+				t.Skip("NERDCTL_BINARY names no nerdctl")
+			}
+			n := start(t, engine)
+			n.image = n.registry.Push(t, "team/nccl-tests:1", containertest.MPIImage(t))
+			want := n.base
+			want.Images = []string{n.image}
+			if engine == job.Docker {
+				want.Versions = map[string]string{"docker": "26.1.5"}
+			}
+			passes(t, n.setUp(t, want))
+			client := map[job.Engine]string{job.Docker: "docker", job.Podman: "podman", job.Containerd: "nerdctl"}[engine]
+
+			c := job.Container{Engine: engine, Image: n.image, Mounts: []string{"/etc/hostname:/host-name:ro"}}
+			result := n.measure(t, c, 1<<12)
+			run := result.Overall()
+			if run == nil || run.Outcome != job.Pass || run.Report == nil || len(run.Report.Ranks) != 4 || len(run.Report.Hosts()) != 2 {
+				t.Fatalf("%s: %+v\n%s", result.Outcome, result.Failure, n.as(t, 0, "cat bench/*.log bench/*.ndjson | tail -c 6000"))
+			}
+			if dir := result.Nodes[1].Facts.NCCLTestsDir; dir != containertest.TestsDir || run.Command[len(run.Command)-1] == "" {
+				t.Errorf("nccl-tests of %s: %q", dir, run.Command)
+			}
+			n.noContainers(t, client)
+			t.Run("killed", func(t *testing.T) { n.killed(t, c, client) })
+			t.Run("no such image", func(t *testing.T) {
+				none := c
+				none.Image = n.registry.Address + "/team/nothing:1"
+				result := n.measure(t, none, 1<<12)
+				refused(t, result, "the container could not be started on gpu-", "images of ocihpc_container_runtime")
+				n.noContainers(t, client)
+			})
+		})
+	}
+}
+
+// bench writes a job that measures in containers.
+func (n *nodes) bench(t *testing.T, c job.Container, largest int64) {
+	t.Helper()
+	var j job.Job
+	if err := json.Unmarshal([]byte(containertest.Run(t, n.lab, n.ids[0], "cat "+home+"/job.json")), &j); err != nil {
+		t.Fatal(err)
+	}
+	j.Checks.Skip = []string{"clock"} // it is this machine's
+	j.Benchmark = &job.Benchmark{
+		Container: &c, Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: largest, StepFactor: 4, Iterations: 3, WarmupIterations: 1, GPUsPerNode: 2,
+		Environment: map[string]string{"OMPI_MCA_mpi_yield_when_idle": "1"}, TimeoutSeconds: 300,
+	}
+	if largest > 1<<20 {
+		j.Benchmark.Iterations = 100000
+	}
+	containertest.Run(t, n.lab, n.ids[0], fmt.Sprintf("rm -rf %[1]s/bench; install -d -o %[2]s -g %[2]s -m 700 %[1]s/bench; install -o %[2]s -m 600 %[1]s/key %[1]s/bench/id_ed25519", home, user))
+	n.put(t, writeJSON(t, t.TempDir(), "bench.json", j), home+"/bench.json", "644")
+}
+
+const runBench = "cd; ./ocihpc-runner run bench.json --dir bench --output json >bench.out 2>bench.err"
+
+func (n *nodes) measure(t *testing.T, c job.Container, largest int64) job.Result {
+	t.Helper()
+	n.bench(t, c, largest)
+	status := n.as(t, 0, runBench+" || echo $?")
+	var result job.Result
+	if err := json.Unmarshal([]byte(containertest.Run(t, n.lab, n.ids[0], "cat "+home+"/bench.out")), &result); err != nil {
+		t.Fatalf("status %s, %v\n%s", status, err, containertest.Run(t, n.lab, n.ids[0], "cat "+home+"/bench.err"))
+	}
+	return result
+}
+
+// killed kills the runner while ranks run on both nodes: their containers end by themselves.
+func (n *nodes) killed(t *testing.T, c job.Container, client string) {
+	t.Helper()
+	n.bench(t, c, 1<<22)
+	n.as(t, 0, "(setsid sh -c "+quoted(runBench)+" </dev/null >/dev/null 2>&1 &)")
+	for _, id := range n.ids {
+		until(t, "ranks on "+id, func() bool {
+			return strings.Contains(containertest.Run(t, n.lab, id, "pgrep all_reduce && "+client+" ps --quiet && pgrep 'orted|mpirun' && echo together || :"), "together")
+		})
+	}
+	containertest.Run(t, n.lab, n.ids[0], "kill -9 $(cat "+filepath.Join(home, "bench", "pid")+")")
+	n.noContainers(t, client)
+}
+
+// noContainers waits until no container and no rank is left on any node.
+func (n *nodes) noContainers(t *testing.T, client string) {
+	t.Helper()
+	for _, id := range n.ids {
+		until(t, "the end of all containers on "+id, func() bool {
+			return strings.TrimSpace(containertest.Run(t, n.lab, id, client+" ps --all --quiet; pgrep 'all_reduce|orted|mpirun' || :")) == ""
+		})
+	}
+}
