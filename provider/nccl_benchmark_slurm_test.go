@@ -131,6 +131,19 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 		}
 		expectText(t, output, "Slurm did not take the batch job", "invalid partition specified: other")
 	})
+	minutes("cancelled by us", func(t *testing.T) {
+		tf.Configure(settings("ours", long))
+		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
+		acctest.Eventually(t, "the ranks run", func() bool { return ask("pgrep all_reduce || :") != "" })
+		ask("setpriv --reuid=opc --regid=opc --init-groups env HOME=/home/opc sh -c 'cd; runner=$(echo .ocihpc/bin/ocihpc-runner*); $runner cancel $(ls -td .ocihpc/jobs/* | head -n 1)'")
+		if status, output := apply.Wait(); status == 0 {
+			t.Fatalf("it was measured:\n%s", output)
+		}
+		if queue := ask("squeue --noheader"); queue != "" {
+			t.Errorf("it goes on: %s", queue)
+		}
+		leftBySlurm(t, l, nodes)
+	})
 	minutes("cancelled by others", func(t *testing.T) {
 		tf.Configure(settings("cancelled", long))
 		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")

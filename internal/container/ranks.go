@@ -140,8 +140,8 @@ func (r Ranks) Enter(command ...string) error {
 // Hold runs the container until in ends, and takes it away then, whatever else happens. Once it is there, its announcement is
 // written to out, a line.
 func (r Ranks) Hold(ctx context.Context, in io.Reader, out, output io.Writer) error {
-	r.removeNow(output) // of a run that was killed
-	defer r.removeNow(output)
+	r.removeNow(ctx, output) // of a run that was killed
+	defer r.removeNow(ctx, output)
 	if r.Engine == job.Enroot {
 		return r.holdEnroot(ctx, in, out, output)
 	}
@@ -229,9 +229,9 @@ func (r Ranks) run(ctx context.Context, output io.Writer, argv ...string) error 
 	return nil
 }
 
-// removeNow takes the container away. There may be none.
-func (r Ranks) removeNow(output io.Writer) {
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+// removeNow takes the container away, also after the context's end. There may be none.
+func (r Ranks) removeNow(ctx context.Context, output io.Writer) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerLimit)
 	defer cancel()
 	if cmd, err := r.command(ctx, r.remove()...); err == nil {
 		if text, err := cmd.CombinedOutput(); err != nil && !strings.Contains(strings.ToLower(string(text)), "no such") {

@@ -135,7 +135,7 @@ func (s batchState) over() bool {
 	return !s.waiting() && !slices.Contains([]string{"RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "STAGE_OUT", "SIGNALING", "STOPPED"}, s.state)
 }
 
-var errForgotten = errors.New("Slurm no longer knows the batch job")
+var errForgotten = errors.New("the batch job is no longer known to Slurm")
 
 // stateOf asks for a batch job: the controller, which forgets jobs some minutes after their end, then the accounting, where there is any.
 func stateOf(ctx context.Context, id string) (batchState, error) {

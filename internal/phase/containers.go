@@ -135,6 +135,12 @@ func (p prepare) lookInside(ctx context.Context, n *nodeWork) (string, error) {
 		return "", fmt.Errorf("look into the container on %s: %w", n.Name, err)
 	}
 	facts := n.found.Facts
+	if reason := report.Facts.Unknown["network_cidr"]; reason != "" && facts.NetworkCIDR != "" && p.needsMPI() {
+		return "", &Stop{job.CouldNotRun, job.Failure{
+			Kind: "container_network", Node: n.Name, Message: fmt.Sprintf("the container on %s does not have the node's network: %s", n.Name, reason),
+			Advice: "a rootless engine may have a network of its own, which other nodes cannot reach: use Podman, a RootlessKit with detach-netns, or root's engine",
+		}}
+	}
 	facts.OpenMPIBin, facts.OpenMPIVersion, facts.NCCLTestsDir = report.Facts.OpenMPIBin, report.Facts.OpenMPIVersion, report.Facts.NCCLTestsDir
 	for _, c := range report.Checks {
 		if c.Name == "nccl_tests" && b.NCCLTestsSource != nil {
