@@ -25,6 +25,7 @@ type cleaned struct {
 	DryRun  bool     `json:"dry_run"`
 	Jobs    []string `json:"jobs"`
 	Runners []string `json:"runners"`
+	Builds  []string `json:"builds,omitempty"` // of nccl-tests
 	Error   string   `json:"error,omitempty"`
 	// Others are the further nodes, where they were asked for.
 	Others []cleaned `json:"others,omitempty"`
@@ -44,7 +45,7 @@ func newCleanCommand() *cobra.Command {
 		Use:   "clean",
 		Short: "Remove old jobs and runners of this node, or of all nodes of a job",
 		Long: `Remove from ~/.ocihpc the jobs to which nothing has happened for some time, and the runners that nobody has used since
-before that. What runs stays, whatever its age. With --nodes, all nodes of a job file are cleaned, of which the first is this
+before that, and nccl-tests that were built and that no measurement has used since. What runs stays, whatever its age. With --nodes, all nodes of a job file are cleaned, of which the first is this
 one; each gets this runner for it.`,
 		Example: `  ocihpc-runner clean --older-than 720h --dry-run
   ocihpc-runner clean --nodes job.json --key ~/.ssh/id_ed25519`,
@@ -81,7 +82,7 @@ one; each gets this runner for it.`,
 func (o cleanOptions) clean(ctx context.Context) (cleaned, error) {
 	found := cleaned{DryRun: o.dryRun, Jobs: []string{}, Runners: []string{}}
 	before := time.Now().Add(-o.olderThan)
-	if err := errors.Join(found.jobs(before), found.runners(before)); err != nil || o.nodes == "" {
+	if err := errors.Join(found.jobs(before), found.runners(before), found.builds(before)); err != nil || o.nodes == "" {
 		return found, err
 	}
 	j, err := jobdir.ReadJob(o.nodes)
@@ -196,6 +197,38 @@ func (c *cleaned) runners(before time.Time) error {
 	return nil
 }
 
+// builds removes nccl-tests that were built, unless a rank runs one of them. A measurement that uses them says so by their time.
+func (c *cleaned) builds(before time.Time) error {
+	root, err := ownDir("nccl-tests")
+	if err != nil {
+		return err
+	}
+	dirs, err := filepath.Glob(filepath.Join(root, "*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look at nccl-tests: %w", err)
+		}
+		programs, _ := filepath.Glob(filepath.Join(dir, "*_perf"))
+		if !info.ModTime().Before(before) || slices.ContainsFunc(programs, inUse) {
+			continue
+		}
+		if !c.DryRun {
+			if err := os.RemoveAll(dir); err != nil {
+				return fmt.Errorf("remove nccl-tests: %w", err)
+			}
+		}
+		c.Builds = append(c.Builds, dir)
+	}
+	return nil
+}
+
 // inUse says whether a process of this node runs the program: a job starts more of it.
 func inUse(file string) bool {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is well-formed
@@ -220,12 +253,16 @@ func (c cleaned) text(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%snot cleaned: %s\n", at, c.Error)
 		return err
 	}
-	for _, path := range append(c.Jobs, c.Runners...) {
+	for _, path := range slices.Concat(c.Jobs, c.Runners, c.Builds) {
 		if _, err := fmt.Fprintln(w, at+verb, path); err != nil {
 			return err
 		}
 	}
-	if _, err := fmt.Fprintf(w, "%s%s: %d jobs, %d runners\n", at, verb, len(c.Jobs), len(c.Runners)); err != nil {
+	line := fmt.Sprintf("%s%s: %d jobs, %d runners", at, verb, len(c.Jobs), len(c.Runners))
+	if len(c.Builds) > 0 {
+		line += fmt.Sprintf(", %d builds of nccl-tests", len(c.Builds))
+	}
+	if _, err := fmt.Fprintln(w, line); err != nil {
 		return err
 	}
 	for _, other := range c.Others {

@@ -40,6 +40,9 @@ The job directory, ~/.ocihpc/jobs/KEY unless --dir says otherwise, must hold id_
 logs in to the other nodes; it is removed at the end. The directory receives events.ndjson, result.json, the raw
 output of every run (*.log), and at the very end the exit status (exit).
 
+The benchmark says how ranks are started: "launcher" (single, mpirun, slurm) with "slurm", "container" to run them in, and
+"nccl_tests_source" to build nccl-tests from; the guide on how ranks are started shows each.
+
 Exit status:
   0   the verdict is pass, possibly with warnings
   1   the job ran, and the verdict is fail

@@ -128,6 +128,7 @@ func (r Request) Build(ctx context.Context, log io.Writer) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(r.variables(ctx))) {
 		argv = append(argv, name+"="+r.variables(ctx)[name])
 	}
+	defer func() { _ = os.RemoveAll(dir) }() // what root has built in a container is nobody else's to remove
 	var said tail
 	began := time.Now()
 	_, err = setup.Program{Argv: argv}.Run(ctx, io.MultiWriter(log, &said))
@@ -142,11 +143,7 @@ func (r Request) Build(ctx context.Context, log io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	identity, err := install(filepath.Join(filepath.Dir(makefile), "build"), place)
-	if err == nil {
-		_ = os.RemoveAll(dir) // it is only larger
-	}
-	return identity, err
+	return install(filepath.Join(filepath.Dir(makefile), "build"), place)
 }
 
 // findMakefile looks at the top, and one folder below, as archives of releases have it.
@@ -192,12 +189,14 @@ func adviceFor(err error, said string) string {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return "install make and a C++ compiler where nccl-tests are built: on the first node, or in the image"
-	case missing("nvcc"), missing("cuda_runtime.h"), missing("cuda.h"):
+	case missing("Unsupported gpu architecture"):
+		return "name the architectures that this CUDA toolkit knows by make = { NVCC_GENCODE = … }, or have a newer toolkit"
+	case missing("nvcc: "), missing("cuda_runtime.h"), missing("cuda.h"):
 		return "install the CUDA toolkit with nvcc there, or name it by make = { CUDA_HOME = \"/usr/local/cuda-…\" }"
 	case missing("nccl.h"), missing("-lnccl"):
 		return "install NCCL's headers and library there (libnccl-dev, libnccl-devel), or name them by make = { NCCL_HOME = … }"
 	case missing("mpi.h"), missing("-lmpi"):
 		return "install Open MPI's headers there (libopenmpi-dev, openmpi-devel), or name them by make = { MPI_HOME = … }"
 	}
-	return "see the compiler's messages; for GPUs that the CUDA toolkit is too old or too new for, name NVCC_GENCODE in make"
+	return "see the compiler's messages"
 }

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/handover"
 )
@@ -35,6 +37,10 @@ func (r Request) Find() (string, error) {
 		return "", err
 	}
 	identity, err := verify(place)
+	if err == nil {
+		now := time.Now()
+		_ = os.Chtimes(place, now, now) // ocihpc-runner clean keeps what is used
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrOther) {
 		return "", nil
 	}
@@ -71,10 +77,35 @@ func replace(place string, fill func(dir string) error) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := giveAway(next); err != nil {
+		return "", err
+	}
 	if err := errors.Join(os.RemoveAll(place), os.Rename(next, place)); err != nil {
 		return "", fmt.Errorf("put nccl-tests in place: %w", err)
 	}
 	return identity, nil
+}
+
+// giveAway makes what root builds in a container its parent's owner's, who is to clean it up one day.
+func giveAway(dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	parent, err := os.Stat(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	owner, ok := parent.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, path := range append(files, dir) {
+		if err := os.Lchown(path, int(owner.Uid), int(owner.Gid)); err != nil {
+			return fmt.Errorf("give %s to its owner: %w", path, err)
+		}
+	}
+	return nil
 }
 
 func copyFile(from, to string) (err error) {

@@ -92,6 +92,9 @@ func (w *work) judge(ctx context.Context, m job.Measurement, r run, parser *nccl
 	said := parser.Finish(status)
 	if len(said.Reports) > 0 {
 		m.Report = &said.Reports[0]
+		if r.batch != nil && r.batch.Settings.Chooses() {
+			m.Nodes = m.Report.Hosts()
+		}
 	}
 	var batch *launch.BatchError
 	switch {
@@ -121,7 +124,7 @@ func (w *work) judge(ctx context.Context, m job.Measurement, r run, parser *nccl
 
 // named gives a failure of a run on one node that node's name.
 func (r run) named(failure *job.Failure) *job.Failure {
-	if failure == nil || failure.Node != "" || len(r.nodes) != 1 {
+	if failure == nil || failure.Node != "" || len(r.nodes) != 1 || r.hosts() != 1 {
 		return failure
 	}
 	named := *failure

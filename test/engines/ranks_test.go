@@ -64,7 +64,7 @@ func TestRanks(t *testing.T) {
 					t.Errorf("%s: %+v\n%s", result.Outcome, result.Failure, n.as(t, 0, "cat bench/*.log bench.err | tail -c 6000"))
 				}
 				for node := range n.ids {
-					until(t, "the end of all rootless containers", func() bool { return n.as(t, node, client+" ps --all --quiet") == "" })
+					until(t, "the end of all rootless containers", func() bool { return n.as(t, node, "DOCKER_HOST=unix://$XDG_RUNTIME_DIR/docker.sock "+client+" ps --all --quiet") == "" })
 				}
 			})
 		})
