@@ -163,7 +163,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 func leftBySlurm(t *testing.T, l *lab.Lab, nodes []string) {
 	t.Helper()
 	for _, host := range nodes {
-		left, err := l.Exec(t.Context(), host, "sh", "-c", `find /home/opc/.ocihpc -name '*.out' -o -name '*.exit' -o -name '*.slurm.json'; pgrep -a 'slurmstepd|mpirun|orted|all_reduce' || :`)
+		left, err := l.Exec(t.Context(), host, "sh", "-c", `find /home/opc/.ocihpc -name '*.out' -o -name '*.exit' -o -name '*.slurm.json'; cat /home/opc/.ocihpc/jobs/*/*.out 2>/dev/null | tail -n 4; pgrep -a 'slurmstepd|mpirun|orted|all_reduce' || :`)
 		if got := strings.TrimSpace(string(left)); got != "" {
 			t.Errorf("%s: %q (%v)", host, got, err)
 		}

@@ -26,7 +26,7 @@ const TestsDir = "/opt/nccl-tests/build"
 // fabrics are plugins of Open MPI for networks that no lab has; their libraries are large.
 var fabrics = regexp.MustCompile(`ofi|psm|ucx|openib|usnic|portals|hcoll|cuda`)
 
-// MPIImage makes an image with this machine's Open MPI and the lab's all_reduce_perf.
+// MPIImage makes an image with this machine's Open MPI and make, and the lab's all_reduce_perf.
 func MPIImage(t testing.TB) v1.Image {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func MPIImage(t testing.TB) v1.Image {
 		t.Fatal(err)
 	}
 	files := map[string]string{TestsDir + "/" + standin.AllReducePerf: filepath.Join(dir, standin.AllReducePerf)} // in the image: here
-	for _, program := range []string{"mpirun", "orted"} {
+	for _, program := range []string{"mpirun", "orted", "make"} {
 		found, err := exec.LookPath(program)
 		if err != nil {
 			t.Skip(err)

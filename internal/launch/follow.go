@@ -92,7 +92,8 @@ func (f *Follower) Run(ctx context.Context, to io.Writer) error {
 	}
 	err := f.follow(ctx, to)
 	if ctx.Err() != nil {
-		err = errors.Join(f.interrupted(ctx), f.cancel(ctx))
+		why := f.interrupted(ctx)
+		err = errors.Join(why, f.cancel(ctx))
 		_ = f.copy(context.WithoutCancel(ctx), to) // what it printed before helps to see why
 	}
 	var exit *remote.ExitError
@@ -384,6 +385,9 @@ func (f *Follower) cancel(ctx context.Context) error {
 	}
 	for {
 		state, err := stateOf(ctx, f.id)
+		if err == nil { // it may have started since, and written on a node that nobody knows of yet
+			f.known = state
+		}
 		if errors.Is(err, errForgotten) || err == nil && state.over() {
 			return nil
 		}

@@ -95,7 +95,7 @@ func (r Request) Fetch(ctx context.Context, log io.Writer) error {
 	if err := download.Apply(ctx, log); err != nil {
 		return fmt.Errorf("get the source of nccl-tests: %w", err)
 	}
-	if err := (setup.Unpack{Archive: archive, Dir: dir}).Apply(ctx, log); err != nil {
+	if err := (setup.Unpack{Archive: archive, Dir: dir, Owner: self.Username}).Apply(ctx, log); err != nil {
 		return fmt.Errorf("unpack the source of nccl-tests: %w", err)
 	}
 	return nil

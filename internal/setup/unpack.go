@@ -23,6 +23,7 @@ type Unpack struct {
 	Ident
 	Archive string
 	Dir     string
+	Owner   string // of all of it, as in [Place]; the archive's own does not count
 	// Strip takes this many leading folders from the names.
 	Strip int
 	// Only unpacks the entries whose names, as stripped, this accepts; nil accepts all.
@@ -71,11 +72,11 @@ func (u Unpack) Apply(ctx context.Context, _ io.Writer) error {
 		mode := header.FileInfo().Mode() & fs.ModePerm
 		switch header.Typeflag {
 		case tar.TypeDir:
-			return Directory{Place: Place{Path: target, Mode: mode}}.Apply(ctx, nil)
+			return Directory{Place: Place{Path: target, Mode: mode, Owner: u.Owner}}.Apply(ctx, nil)
 		case tar.TypeSymlink:
 			return Link{Path: target, Target: header.Linkname}.Apply(ctx, nil)
 		}
-		return Place{Path: target, Mode: mode}.Replace(func(w io.Writer) error {
+		return Place{Path: target, Mode: mode, Owner: u.Owner}.Replace(func(w io.Writer) error {
 			_, err := io.Copy(w, content) // #nosec G110 -- the archive is known by its digest
 			return err
 		})

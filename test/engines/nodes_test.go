@@ -60,6 +60,7 @@ type nodes struct {
 	registry *containertest.Registry
 	image    string
 	base     job.ContainerRuntime // what every set-up asks for
+	source   *job.NCCLTestsSource // of measurements; nil builds none
 }
 
 // start has two nodes that lack container engines, and could have them from a repository and a mirror.

@@ -3,8 +3,12 @@
 package engines_test
 
 import (
+	"archive/tar"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +56,7 @@ func TestRanks(t *testing.T) {
 				refused(t, result, "the container could not be started on gpu-", "images of ocihpc_container_runtime")
 				n.noContainers(t, client)
 			})
+			t.Run("built", func(t *testing.T) { n.built(t, c) })
 			t.Run("rootless", func(t *testing.T) {
 				want.RootlessUser = user
 				passes(t, n.setUp(t, want))
@@ -64,10 +69,37 @@ func TestRanks(t *testing.T) {
 					t.Errorf("%s: %+v\n%s", result.Outcome, result.Failure, n.as(t, 0, "cat bench/*.log bench.err | tail -c 6000"))
 				}
 				for node := range n.ids {
-					until(t, "the end of all rootless containers", func() bool { return n.as(t, node, "DOCKER_HOST=unix://$XDG_RUNTIME_DIR/docker.sock "+client+" ps --all --quiet") == "" })
+					until(t, "the end of all rootless containers", func() bool {
+						return n.as(t, node, "DOCKER_HOST=unix://$XDG_RUNTIME_DIR/docker.sock "+client+" ps --all --quiet") == ""
+					})
 				}
 			})
 		})
+	}
+}
+
+// built has nccl-tests built in the container of one node, by a Makefile that needs no compiler, and handed to the other node.
+func (n *nodes) built(t *testing.T, c job.Container) {
+	var text bytes.Buffer
+	archive := tar.NewWriter(&text)
+	const makefile = "all:\n\ttest $(MPI) = 1 && mkdir -p build && cp " + containertest.TestsDir + "/all_reduce_perf build/\n"
+	err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "nccl-tests/Makefile", Mode: 0o644, Size: int64(len(makefile))})
+	if _, writeErr := archive.Write([]byte(makefile)); errors.Join(err, writeErr, archive.Close()) != nil {
+		t.Fatal(err, writeErr)
+	}
+	address := containertest.Serve(t, n.lab, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text.Bytes()) }))
+	n.source = &job.NCCLTestsSource{ArchiveURL: "http://" + address + "/nccl-tests.tar", SHA256: digest(text.Bytes()), Always: true}
+	defer func() { n.source = nil }()
+	result := n.measure(t, c, 1<<12)
+	if run := result.Overall(); run == nil || run.Outcome != job.Pass || !strings.Contains(strings.Join(run.Command, " "), " "+job.ContainerTests+"/") {
+		t.Fatalf("%s: %+v\n%s", result.Outcome, result.Failure, n.as(t, 0, "cat bench/*.log bench.err | tail -c 6000"))
+	}
+	owners := map[string]int{}
+	for _, id := range n.ids {
+		owners[containertest.Run(t, n.lab, id, "stat -c %U "+home+"/.ocihpc/nccl-tests/*/all_reduce_perf; ls "+home+"/.ocihpc/nccl-tests | wc -l")]++
+	}
+	if owners[user+"\n1\n"] != 2 {
+		t.Errorf("what was built belongs to %v", owners)
 	}
 }
 
@@ -80,7 +112,7 @@ func (n *nodes) bench(t *testing.T, c job.Container, largest int64) {
 	}
 	j.Checks.Skip = []string{"clock"} // it is this machine's
 	j.Benchmark = &job.Benchmark{
-		Container: &c, Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: largest, StepFactor: 4, Iterations: 3, WarmupIterations: 1, GPUsPerNode: 2,
+		Container: &c, NCCLTestsSource: n.source, Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: largest, StepFactor: 4, Iterations: 3, WarmupIterations: 1, GPUsPerNode: 2,
 		Environment: map[string]string{"OMPI_MCA_mpi_yield_when_idle": "1"}, TimeoutSeconds: 300,
 	}
 	if largest > 1<<20 {
