@@ -65,6 +65,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 		apply.Wait()
 		ask("pkill -9 ocihpc-runner; while pgrep ocihpc-runner >/dev/null; do sleep 0.1; done")
 	}
+	const medium = "max_size_bytes = 262144\n  iterations = 150" // long enough to be disturbed
 	const together = "pattern = \"all\"\n  launcher = \"slurm\""
 	settings := func(name, sweep string) string {
 		return measured(l, sweep, together, `slurm = { mpi = "pmix" }`, fmt.Sprintf(`triggers = { name = %q }`, name))
@@ -93,7 +94,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 		once(t, at)
 	})
 	t.Run("killed while it runs", func(t *testing.T) {
-		tf.Configure(settings("runs", long))
+		tf.Configure(settings("runs", medium))
 		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
 		acctest.Eventually(t, "the ranks run", func() bool { return ask("pgrep all_reduce || :") != "" })
 		kill(t, apply)
@@ -103,7 +104,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 		once(t, submitted())
 	})
 	minutes("killed, and over since", func(t *testing.T) {
-		tf.Configure(settings("over", long))
+		tf.Configure(settings("over", medium))
 		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
 		acctest.Eventually(t, "the ranks run", func() bool { return ask("pgrep all_reduce || :") != "" })
 		kill(t, apply)
@@ -132,7 +133,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 		expectText(t, output, "Slurm did not take the batch job", "invalid partition specified: other")
 	})
 	minutes("cancelled by us", func(t *testing.T) {
-		tf.Configure(settings("ours", long))
+		tf.Configure(settings("ours", medium))
 		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
 		acctest.Eventually(t, "the ranks run", func() bool { return ask("pgrep all_reduce || :") != "" })
 		ask("setpriv --reuid=opc --regid=opc --init-groups env HOME=/home/opc sh -c 'cd; runner=$(echo .ocihpc/bin/ocihpc-runner*); $runner cancel $(ls -td .ocihpc/jobs/* | head -n 1)'")
@@ -145,7 +146,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 		leftBySlurm(t, l, nodes)
 	})
 	minutes("cancelled by others", func(t *testing.T) {
-		tf.Configure(settings("cancelled", long))
+		tf.Configure(settings("cancelled", medium))
 		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
 		acctest.Eventually(t, "the ranks run", func() bool { return ask("pgrep all_reduce || :") != "" })
 		ask("scancel --state=RUNNING --user=opc")
