@@ -51,6 +51,7 @@ type ncclBenchmarkModel struct {
 	Transport         types.String          `tfsdk:"transport"`
 	OnFailure         types.String          `tfsdk:"on_failure"`
 	Triggers          map[string]string     `tfsdk:"triggers"`
+	Tuning            *tuningModel          `tfsdk:"tuning"`
 	MaxAge            types.String          `tfsdk:"max_age"`
 	ReportPath        types.String          `tfsdk:"report_path"`
 	ReportDirectory   types.String          `tfsdk:"report_directory"`
@@ -78,6 +79,7 @@ type ncclBenchmarkModel struct {
 	Results          types.List    `tfsdk:"results"`
 	PerNode          types.List    `tfsdk:"per_node"`
 	Suspects         types.List    `tfsdk:"suspects"`
+	Tuned            types.Object  `tfsdk:"tuned"`
 	ReplaceNodes     types.List    `tfsdk:"replace_nodes"`
 	Conclusion       types.String  `tfsdk:"conclusion"`
 	HostKeys         types.Map     `tfsdk:"host_keys"`
@@ -123,6 +125,7 @@ func (m *ncclBenchmarkModel) toJob(timeout time.Duration) job.Job {
 			Expect:           m.Expect.toJob(),
 			ExpectPerNode:    m.ExpectPerNode.toJob(),
 			Repeats:          repeatsOf(m.Repeats),
+			Tuning:           m.Tuning.toJob(),
 			Baseline:         m.Baseline.toJob(),
 			Transport:        job.Transport(m.Transport.ValueString()),
 			TimeoutSeconds:   int(min(timeout, m.runTimeout()).Seconds()),
@@ -228,6 +231,7 @@ func (m *ncclBenchmarkModel) fromResult(ctx context.Context, result *job.Result,
 	m.PerNode = listFrom(ctx, &diags, nodeResultsFrom(result))
 	m.fromVerdict(ctx, result, &diags)
 	m.takeSuspects(ctx, result, &diags)
+	m.takeTuned(ctx, result, &diags)
 	keys, d := types.MapValueFrom(ctx, types.StringType, hostKeys)
 	diags.Append(d...)
 	m.HostKeys = keys

@@ -106,6 +106,8 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 			Optional:            true,
 			ElementType:         types.StringType,
 		},
+		"tuning": tuningAttribute(),
+		"tuned":  tunedAttribute(),
 		"max_age": schema.StringAttribute{
 			MarkdownDescription: "How old a measurement may become, such as `168h`; the next plan after that measures again. Default: any age.",
 			Optional:            true,

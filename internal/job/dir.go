@@ -47,6 +47,9 @@ func GroupRun(number int) string { return fmt.Sprintf("group-%03d", number) }
 // RailRun is the name of a run over one GPU of each node.
 func RailRun(number, rail int) string { return fmt.Sprintf("rail-%03d-%d", number, rail) }
 
+// TuningRun is the name of a run that tries other settings.
+func TuningRun(number int) string { return fmt.Sprintf("tuning-%03d", number) }
+
 // NodeRun is the name of the run of one node alone.
 func NodeRun(node string) string { return "each_node-" + node }
 

@@ -30,6 +30,7 @@ const (
 	PhaseEachNode  Phase = "each_node" // nccl-tests on each node alone
 	PhaseAllNodes  Phase = "all_nodes" // nccl-tests over all nodes
 	PhaseLocalise  Phase = "localise"  // nccl-tests over groups of nodes, to find the culprit
+	PhaseTune      Phase = "tune"      // nccl-tests with other settings
 	PhaseFinishing Phase = "finishing" // close connections, write the result
 )
 

@@ -124,6 +124,8 @@ type Benchmark struct {
 	Repeats int `json:"repeats,omitempty"`
 	// Baseline is an earlier result that the run over all nodes is compared with; nil means none.
 	Baseline *Baseline `json:"baseline,omitempty"`
+	// Tuning asks for a search for better settings after all other runs; nil is none.
+	Tuning *Tuning `json:"tuning,omitempty"`
 	// Transport that the run over all nodes must use.
 	Transport Transport `json:"transport,omitempty"`
 	// TimeoutSeconds bounds one nccl-tests run.

@@ -48,12 +48,13 @@ func fullJob() Job {
 		},
 		Benchmark: &Benchmark{
 			Launcher: LauncherSlurm, Slurm: fullSlurm(),
-			Pattern: PatternTwoPass, MaxRuns: 9, Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: 1 << 30, StepFactor: 2, DataType: "float", RedOp: "sum",
+			Pattern: PatternAll, MaxRuns: 9, Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: 1 << 30, StepFactor: 2, DataType: "float", RedOp: "sum",
 			Iterations: 20, WarmupIterations: 5, GPUsPerNode: 8, NCCLTestsDir: "/opt/oci-hpc/nccl-test/build",
 			Environment: map[string]string{"NCCL_DEBUG": "WARN"}, TimeoutSeconds: 600,
 			Expect: Expectation{MinBusbwGBPerS: &minimum, AtLeastBytes: 1 << 20, Limits: []Limit{
 				{FromBytes: 8, ToBytes: 64, MinBusbwGBPerS: &minimum, WarnBusbwGBPerS: &minimum},
 			}}, ExpectPerNode: Expectation{MinBusbwGBPerS: &minimum},
+			Tuning:  &Tuning{Settings: map[string][]string{"NCCL_ALGO": {"Ring"}}, MaxRuns: 8, MinGainPercent: 3},
 			Repeats: 3, Transport: TransportRDMA, Baseline: &Baseline{
 				Collective: "all_reduce", Ranks: 16, Hosts: 2, MaxRegressionPercent: &minimum, WarnRegressionPercent: &minimum, AtLeastBytes: 1 << 20,
 				Sizes: []SizeSummary{{SizeBytes: 1 << 30, OutOfPlace: NewSpread([]float64{440, 441}), InPlace: NewSpread([]float64{440})}},
@@ -73,6 +74,8 @@ func fullResult() Result {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	return Result{
 		Version: Version, Key: fullJob().Key(), Outcome: Fail, Failure: failure, StartedAt: now, FinishedAt: now,
+		Tuned: &Tuned{Environment: map[string]string{"NCCL_ALGO": "Ring"}, SizeBytes: 8, Default: NewSpread([]float64{1}), Best: NewSpread([]float64{2}),
+			GainPercent: new(100.0), PValue: new(0.01), Conclusion: "c", Trials: []Trial{{Environment: map[string]string{}, BusbwGBPerS: new(1.0)}, {Environment: map[string]string{}, Problem: "p"}}},
 		Suspects:     []Suspect{{Kind: SuspectGPU, Nodes: []string{"gpu-1"}, Index: &rail, Confidence: Certain, Evidence: []string{"e"}, Replace: true}},
 		ReplaceNodes: []string{"ocid1.instance.oc1..a"}, Conclusion: "c",
 		Nodes: []NodeResult{
@@ -310,6 +313,9 @@ func TestValidate(t *testing.T) {
 		"baseline of nothing": {func(j *Job) { j.Benchmark.Baseline.Sizes[0] = SizeSummary{} }, "no bus bandwidth"},
 		"negative baseline":   {func(j *Job) { j.Benchmark.Baseline.Sizes[0].InPlace.Median = -1 }, "negative"},
 		"regression":          {func(j *Job) { j.Benchmark.Baseline.MaxRegressionPercent = &negative }, "percent"},
+		"tuning pattern":      {func(j *Job) { j.Benchmark.Pattern, j.Benchmark.Tuning = PatternPairs, &Tuning{} }, "pattern pairs does not have"},
+		"tuning values":       {func(j *Job) { j.Benchmark.Tuning = &Tuning{Settings: map[string][]string{"A": {"x;y"}}} }, "a value of A"},
+		"tuning name":         {func(j *Job) { j.Benchmark.Tuning = &Tuning{Settings: map[string][]string{"a-b": {"x"}}} }, "tuning.settings"},
 		"transport":           {func(j *Job) { j.Benchmark.Transport = "ib" }, "transport"},
 		"empty set-up":        {func(j *Job) { j.Setup = &Setup{} }, "asks for nothing"},
 		"negative transfers":  {func(j *Job) { j.Setup.MaxTransfers = -1 }, "max_transfers"},

@@ -70,8 +70,10 @@ func TestLauncherIsValidated(t *testing.T) {
 		change func(*Job)
 		want   string // empty: valid
 	}{
-		"single on one node":        {1, func(j *Job) { j.Benchmark.Launcher = LauncherSingle }, ""},
-		"single on each node":       {2, func(j *Job) { j.Benchmark.Launcher, j.Benchmark.Pattern = LauncherSingle, PatternPerNode }, ""},
+		"single on one node": {1, func(j *Job) { j.Benchmark.Launcher = LauncherSingle }, ""},
+		"single on each node": {2, func(j *Job) {
+			j.Benchmark.Launcher, j.Benchmark.Pattern, j.Benchmark.Tuning = LauncherSingle, PatternPerNode, nil
+		}, ""},
 		"single over nodes":         {2, func(j *Job) { j.Benchmark.Launcher = LauncherSingle }, "set benchmark.pattern to per_node"},
 		"mpirun on one node":        {1, func(j *Job) { j.Benchmark.Launcher = LauncherMPIRun }, ""},
 		"no such launcher":          {1, func(j *Job) { j.Benchmark.Launcher = "lsf" }, `"lsf" is not one of`},

@@ -32,6 +32,8 @@ type Result struct {
 	Suspects []Suspect `json:"suspects,omitempty"`
 	// ReplaceNodes are the nodes whose replacement can cure it: instance IDs, or names of nodes without one.
 	ReplaceNodes []string `json:"replace_nodes,omitempty"`
+	// Tuned is what came of the search for better settings; nil where none was asked for, or made.
+	Tuned *Tuned `json:"tuned,omitempty"`
 	// Conclusion says in a sentence what the search for the culprit came to; empty when there was none.
 	Conclusion string `json:"conclusion,omitempty"`
 	// Summaries are one for each group of nodes that was measured: over all repeats of its run.

@@ -165,3 +165,26 @@ func (v *problems) benchmark(b Benchmark) {
 		v.add("benchmark.timeout_seconds must be more than 0")
 	}
 }
+
+func (v *problems) tuning(b Benchmark) {
+	t := b.Tuning
+	if t == nil {
+		return
+	}
+	if t.MaxRuns < 0 || t.MinGainPercent < 0 {
+		v.add("benchmark.tuning is negative")
+	}
+	if p := b.Pattern; p != "" && p != PatternAuto && p != PatternAll {
+		v.add("benchmark.tuning needs a run over all nodes, which the pattern %s does not have", p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Settings)) {
+		if !variablePattern.MatchString(name) || len(t.Settings[name]) == 0 {
+			v.add("benchmark.tuning.settings: %q is not the name of a variable with values", name)
+		}
+		for _, value := range t.Settings[name] {
+			if strings.ContainsAny(value, "\x00\n;") {
+				v.add("benchmark.tuning.settings: a value of %s holds a line break, semicolon or NUL", name)
+			}
+		}
+	}
+}

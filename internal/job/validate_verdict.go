@@ -9,6 +9,7 @@ const MaxRepeats = 30
 
 // verdict holds what a benchmark is judged by.
 func (v *problems) verdict(b Benchmark) {
+	v.tuning(b)
 	v.expectation("expect", b.Expect)
 	v.expectation("expect_per_node", b.ExpectPerNode)
 	if b.Repeats < 0 || b.Repeats > MaxRepeats {

@@ -84,11 +84,15 @@ func finished(dir job.Dir) (status int, over bool, err error) {
 // sweep removes what an earlier run of the job left, but neither the job nor its keys, nor the runner's log,
 // which may be this process' own. The directory may be the user's, with other files in it.
 func sweep(dir job.Dir) error {
-	logs, err := filepath.Glob(dir.RunLog(job.NodeRun("*")))
-	if err != nil {
-		return err
+	var logs []string
+	for _, run := range []string{job.NodeRun("*"), job.AllNodesRun + "*", "group-[0-9]*", "rail-[0-9]*", "tuning-[0-9]*"} {
+		found, err := filepath.Glob(dir.RunLog(run))
+		if err != nil {
+			return err
+		}
+		logs = append(logs, found...)
 	}
-	for _, file := range append(logs, dir.RunLog(job.AllNodesRun), dir.Exit(), dir.Result(), dir.Events(), dir.PID(), dir.Socket()) {
+	for _, file := range append(logs, dir.Exit(), dir.Result(), dir.Events(), dir.PID(), dir.Socket()) {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("clear the job directory: %w", err)
 		}

@@ -117,7 +117,7 @@ func TestChanceOfLess(t *testing.T) {
 		{[]float64{1}, []float64{2}, -1},
 		{nil, []float64{2, 3, 4}, -1},
 	} {
-		got := chanceOfLess(test.now, test.before)
+		got := ChanceOfLess(test.now, test.before)
 		if test.want < 0 {
 			if got != nil {
 				t.Errorf("%v and %v: %g", test.now, test.before, *got)

@@ -80,7 +80,7 @@ func regressionOf(before, now half) job.Regression {
 	return job.Regression{
 		SizeBytes: now.size, Placement: now.word, BaselineGBPerS: before.Median, BusbwGBPerS: now.Median,
 		SlowerPercent: 100 * (before.Median - now.Median) / before.Median,
-		PValue:        chanceOfLess(now.Values, before.Values), Outcome: job.CannotTell,
+		PValue:        ChanceOfLess(now.Values, before.Values), Outcome: job.CannotTell,
 	}
 }
 
@@ -114,10 +114,10 @@ func describeLoss(r job.Regression, name string) string {
 	return text + ")"
 }
 
-// chanceOfLess gives the one-sided p-value of the exact Mann-Whitney test: how probable ranks as low as those
+// ChanceOfLess gives the one-sided p-value of the exact Mann-Whitney test: how probable ranks as low as those
 // of now are, or lower, if now and before come from the same distribution. It needs no assumption about that
 // distribution. Nil when even the clearest outcome would not be significant.
-func chanceOfLess(now, before []float64) *float64 {
+func ChanceOfLess(now, before []float64) *float64 {
 	n, total := len(now), len(now)+len(before)
 	if n == 0 || len(before) == 0 || binomial(total, n)*significance < 1 {
 		return nil

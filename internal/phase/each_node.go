@@ -33,7 +33,7 @@ func (p eachNode) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for i, n := range p.nodes {
-		alone, err := p.alone(ctx, n, gpus)
+		alone, err := p.alone(ctx, n, gpus, *p.Job.Benchmark)
 		if err != nil {
 			return err
 		}

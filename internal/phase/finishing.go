@@ -39,7 +39,7 @@ func (p finishing) Run(ctx context.Context) error {
 func (w *work) result(stop *Stop) job.Result {
 	r := job.Result{
 		Version: job.Version, Key: w.Job.Key(), Outcome: job.Pass, Nodes: []job.NodeResult{}, Runs: w.runs, Summaries: w.summaries,
-		Suspects: w.suspects, ReplaceNodes: w.Job.ToReplace(w.suspects), Conclusion: w.conclusion,
+		Suspects: w.suspects, ReplaceNodes: w.Job.ToReplace(w.suspects), Conclusion: w.conclusion, Tuned: w.tuned,
 	}
 	if r.Runs == nil {
 		r.Runs = []job.Measurement{}

@@ -14,13 +14,13 @@ import (
 )
 
 // alone gives the run that measures a node alone, with all its ranks.
-func (w *work) alone(ctx context.Context, n *nodeWork, gpus int) (run, error) {
+func (w *work) alone(ctx context.Context, n *nodeWork, gpus int, b job.Benchmark) (run, error) {
 	r := run{scope: job.ScopeNode, nodes: []*nodeWork{n}, name: job.NodeRun(n.Name), at: n.ranks(), ranks: gpus}
 	var err error
-	if w.Job.Benchmark.Launcher == job.LauncherSlurm {
-		return r.asBatch(w.batch(ctx, r.nodes, gpus, *w.Job.Benchmark))
+	if b.Launcher == job.LauncherSlurm {
+		return r.asBatch(w.batch(ctx, r.nodes, gpus, b))
 	}
-	r.command, err = w.aloneCommand(n, gpus)
+	r.command, err = w.aloneCommand(n, gpus, b)
 	return r, err
 }
 
@@ -53,16 +53,20 @@ func (r run) hosts() int {
 	return len(r.nodes)
 }
 
-func (w *work) aloneCommand(n *nodeWork, gpus int) (launch.Command, error) {
+func (w *work) aloneCommand(n *nodeWork, gpus int, b job.Benchmark) (launch.Command, error) {
 	program, err := w.program(n)
 	if err != nil {
 		return launch.Command{}, err
 	}
-	if w.Job.Benchmark.Launcher != job.LauncherMPIRun {
-		return launch.Single(program, nccl.Args(*w.Job.Benchmark, gpus), w.environment(), n.found.Facts.OpenMPIBin), nil
+	if b.Launcher != job.LauncherMPIRun {
+		env := w.environment()
+		maps.Copy(env, b.Environment)
+		return launch.Single(program, nccl.Args(b, gpus), env, n.found.Facts.OpenMPIBin), nil
 	}
+	env := w.mpiEnvironment()
+	maps.Copy(env, b.Environment)
 	command, err := launch.MPIRunAlone(launch.MPI{
-		Program: program, Args: nccl.Args(*w.Job.Benchmark, 1), Env: w.mpiEnvironment(), Hosts: []string{n.Address}, RanksPerHost: gpus,
+		Program: program, Args: nccl.Args(b, 1), Env: env, Hosts: []string{n.Address}, RanksPerHost: gpus,
 		OpenMPIBin: n.found.Facts.OpenMPIBin, Version: n.found.Facts.OpenMPIVersion, Runner: n.ranks().Runner,
 		Root: os.Geteuid() == 0 || n.inside != nil || w.Job.SSH.User == "root",
 	})

@@ -71,6 +71,7 @@ type work struct {
 
 	suspects   []job.Suspect
 	conclusion string // of the search for them
+	tuned      *job.Tuned
 
 	key  ssh.Signer     // for the nodes but the head; nil on one node alone
 	self remote.Runners // this very program
@@ -156,6 +157,9 @@ func (w *work) phases() []Phase {
 		phases = append(phases, allNodes{w})
 	default:
 		phases = append(phases, localise{w})
+	}
+	if b := w.Job.Benchmark; b != nil && b.Tuning != nil {
+		phases = append(phases, tune{w})
 	}
 	return phases
 }

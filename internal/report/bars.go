@@ -31,30 +31,12 @@ func bars(r job.Result) []bar {
 		if run == nil {
 			continue
 		}
-		if value, size, ok := atLargest(run.Report); ok {
+		if value, size, ok := nccl.AtLargest(run.Report); ok {
 			all = append(all, bar{node.Name, value, size, run.Outcome})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b bar) int { return cmp.Compare(a.value, b.value) })
 	return all
-}
-
-// atLargest gives the bus bandwidth of the largest size: the lower one of both placements. There is none without a report.
-func atLargest(r *job.Report) (gbPerS float64, sizeBytes int64, ok bool) {
-	if r == nil {
-		return 0, 0, false
-	}
-	for _, row := range r.Rows {
-		for _, half := range []*job.Placement{row.OutOfPlace, row.InPlace} {
-			if half == nil || half.BusbwGBPerS == nil || row.SizeBytes < sizeBytes {
-				continue
-			}
-			if row.SizeBytes > sizeBytes || !ok || *half.BusbwGBPerS < gbPerS {
-				gbPerS, sizeBytes, ok = *half.BusbwGBPerS, row.SizeBytes, true
-			}
-		}
-	}
-	return gbPerS, sizeBytes, ok
 }
 
 // barChart draws what each node reached alone beside the limit, where there is one; nil for less than two nodes.

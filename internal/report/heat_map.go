@@ -33,7 +33,7 @@ func pairs(r job.Result) map[[2]int]cell {
 		a, b := place[run.Nodes[0]], place[run.Nodes[1]]
 		c := cell{outcome: run.Outcome}
 		if run.Report != nil {
-			c.value, c.size, _ = atLargest(run.Report)
+			c.value, c.size, _ = nccl.AtLargest(run.Report)
 		}
 		found[[2]int{min(a, b), max(a, b)}] = c
 	}

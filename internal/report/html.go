@@ -45,6 +45,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 		return fmt.Sprintf("%.3f", *p)
 	},
 	"number":  func(v float64) string { return number(&v) },
+	"reached": number,
 	"seconds": func(s float64) string { return duration(time.Duration(s * float64(time.Second))) },
 }).Parse(page))
 

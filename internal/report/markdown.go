@@ -49,7 +49,7 @@ func Markdown(w io.Writer, r job.Result) error {
 		for _, node := range r.Nodes {
 			alone := "–"
 			if run := r.Alone(node.Name); run != nil {
-				if value, _, ok := atLargest(run.Report); ok {
+				if value, _, ok := nccl.AtLargest(run.Report); ok {
 					alone = number(&value)
 				}
 			}

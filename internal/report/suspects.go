@@ -23,3 +23,11 @@ func (p *printer) suspects(r job.Result) {
 		p.line("Replace     %s", strings.Join(r.ReplaceNodes, " "))
 	}
 }
+
+// tuned writes what the search for better settings came to.
+func (p *printer) tuned(t *job.Tuned) {
+	if t == nil {
+		return
+	}
+	p.line("Tuning      %s", t.Conclusion)
+}

@@ -31,6 +31,7 @@ func Table(w io.Writer, r job.Result) error {
 	}
 	p.evidence(r, overall)
 	p.suspects(r)
+	p.tuned(r.Tuned)
 	p.verdict(r.Outcome, r.Failure)
 	return p.err
 }

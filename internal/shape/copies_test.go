@@ -27,6 +27,9 @@ var mayName = map[string]string{
 	"internal/node/rdma_check.go":    "asks the catalog for the GID index, and names its variable in advice",
 	"internal/acctest/region.go":     "the shape that tests use",
 	"internal/containertest/node.go": "the shape that tests use",
+	"internal/nccl/causes.go":        "names variables whose lack it finds",
+	"internal/nccl/transport.go":     "names variables in advice",
+	"internal/nccl/tuning.go":        "tries values that no shape has",
 }
 
 // TestNoCopies holds every other package to asking the catalog.
