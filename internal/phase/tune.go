@@ -193,8 +193,8 @@ func (s *settings) compare(ctx context.Context, best map[string]string, leastGai
 				*one.values = append(*one.values, gbPerS)
 			}
 		}
-		if ctx.Err() != nil {
-			return nil
+		if err := ctx.Err(); err != nil {
+			return err //nolint:wrapcheck // the caller knows why
 		}
 	}
 	if len(without) == 0 || len(with) == 0 {
