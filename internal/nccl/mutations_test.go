@@ -40,7 +40,7 @@ func TestCutLogsNeverPass(t *testing.T) {
 		if end < 0 {
 			end = strings.Index(text, `"end_time"`)
 		}
-		for cut := 0; cut < end; cut += 3 {
+		for cut := 0; cut < end; cut += 31 { // FuzzDamage cuts anywhere
 			if outcomeOf(t, text[:cut], job.Expectation{}, want) == job.Pass {
 				t.Errorf("%s passes when cut at byte %d of %d", name, cut, len(text))
 			}
@@ -161,13 +161,15 @@ func TestFlippedBitsNeverPass(t *testing.T) {
 		flipped := []byte(text)
 		table := max(strings.Index(text, "(B)"), strings.Index(text, `"results"`))
 		for at := table; at < len(flipped); at++ {
-			for bit := range 5 { // which make digits of digits
-				flipped[at] ^= 1 << bit
-				if outcomeOf(t, string(flipped), expect, want) == job.Pass {
-					t.Errorf("%s passes with %q at byte %d, instead of %q: …%q…", name, flipped[at], at, text[at], text[max(0, at-20):min(len(text), at+20)])
-				}
-				flipped[at] ^= 1 << bit
+			if !strings.ContainsRune(".0123456789", rune(text[at])) && at%8 > 0 { // the rest is sampled
+				continue
 			}
+			bit := at % 5 // the low ones make digits of digits
+			flipped[at] ^= 1 << bit
+			if outcomeOf(t, string(flipped), expect, want) == job.Pass {
+				t.Errorf("%s passes with %q at byte %d, instead of %q: …%q…", name, flipped[at], at, text[at], text[max(0, at-20):min(len(text), at+20)])
+			}
+			flipped[at] ^= 1 << bit
 		}
 	}
 }
