@@ -116,6 +116,9 @@ func (b *building) get(ctx context.Context, n *nodeWork) (string, error) {
 			if err != nil {
 				return "", b.buildFailed(n, err)
 			}
+			if len(r.failures) > 0 {
+				return "nccl-tests were built here, too, because " + errors.Join(r.failures...).Error(), nil
+			}
 			return "nccl-tests were built", nil
 		}
 		from := r.at

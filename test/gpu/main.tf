@@ -28,6 +28,10 @@ variable "nccl_tests_dir" { type = string }
 variable "pattern" { type = string }
 variable "max_size_bytes" { type = number }
 variable "run" { type = string }
+variable "tuning" {
+  type    = object({ max_runs = number })
+  default = null
+}
 
 resource "ocihpc_gpu_cluster" "this" {
   compartment_id      = var.compartment_id
@@ -59,6 +63,7 @@ resource "ocihpc_nccl_benchmark" "this" {
   gpus_per_node     = var.gpus_per_node
   nccl_tests_dir    = var.nccl_tests_dir
   pattern           = var.pattern
+  tuning            = var.tuning
   min_size_bytes    = 8
   max_size_bytes    = var.max_size_bytes
   step_factor       = 8
@@ -87,4 +92,8 @@ output "verdict" {
 
 output "addresses" {
   value = ocihpc_gpu_cluster.this.nodes[*].private_ip
+}
+
+output "tuned" {
+  value = ocihpc_nccl_benchmark.this.tuned
 }

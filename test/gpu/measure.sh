@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Measures this machine's real GPUs by `terraform apply` in the lab, and by plain nccl-tests beside it: as one node with all
-# GPUs, and as two nodes with half of them each, whose ranks mpirun starts. Prints each pair and the medians.
+# GPUs, and as two nodes with half of them each, whose ranks mpirun starts. Prints each pair and the medians. At the end it
+# searches for better settings of the two nodes.
 #
 #   NCCL_TESTS_DIR=/opt/nccl-tests test/gpu/measure.sh [PAIRS]
 #
@@ -80,6 +81,12 @@ compare() {
 	tf output verdict
 	printf '\nThe last run by hand:\n'
 	cat "$work/plain"
+	if (($1 > 1)); then
+		export TF_VAR_run=tuning TF_VAR_tuning='{ max_runs = 16 }'
+		tf apply -auto-approve -input=false >"$work/apply"
+		printf '\nThe search for better settings:\n'
+		tf output tuned
+	fi
 	tf destroy -auto-approve -input=false | tail -n 1
 	"$lab" down --dir "$work/lab"
 }
