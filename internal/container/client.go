@@ -4,6 +4,7 @@ package container
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,21 +80,41 @@ func (c client) credentials(image string) (env []string, done func(), err error)
 		}
 		return nil, done, nil
 	}
-	dir, err := os.MkdirTemp("/run", "ocihpc-registry-") // memory: it does not outlive the node
-	if err != nil {
-		return nil, done, fmt.Errorf("keep the registry credentials: %w", err)
-	}
-	done = func() { _ = os.RemoveAll(dir) }
-	file := filepath.Join(dir, "config.json")
-	err = os.WriteFile(file, content, 0o600) // #nosec G703 -- in a folder that was just made
+	parent := "/run" // memory: it does not outlive the node
 	if c.who != nil {
-		err = errors.Join(err, os.Chown(file, c.who.uid, c.who.gid), os.Chown(dir, c.who.uid, c.who.gid))
+		parent = c.who.runtimeDir() // RootlessKit's copy of /run lacks what is new there
+	}
+	dir, done, err := keep(content, parent, c.who)
+	if err != nil {
+		return nil, func() {}, fmt.Errorf("keep the registry credentials: %w", err)
+	}
+	return []string{"DOCKER_CONFIG=" + dir, "REGISTRY_AUTH_FILE=" + filepath.Join(dir, authFile)}, done, nil
+}
+
+const authFile = "config.json"
+
+// keep writes credentials into a new folder of a user's, nil is root's, until done. Where the parent is the user's, links
+// in it lead nowhere else.
+func keep(content []byte, parent string, who *account) (dir string, done func(), err error) {
+	root, err := os.OpenRoot(parent)
+	if err != nil {
+		return "", nil, err //nolint:wrapcheck // it names the folder
+	}
+	name := "ocihpc-registry-" + rand.Text()
+	done = func() { _ = errors.Join(root.RemoveAll(name), root.Close()) }
+	file := filepath.Join(name, authFile)
+	err = root.Mkdir(name, 0o700)
+	if err == nil {
+		err = root.WriteFile(file, content, 0o600)
+	}
+	if err == nil && who != nil {
+		err = errors.Join(root.Lchown(file, who.uid, who.gid), root.Lchown(name, who.uid, who.gid))
 	}
 	if err != nil {
 		done()
-		return nil, func() {}, fmt.Errorf("keep the registry credentials: %w", err)
+		return "", nil, err //nolint:wrapcheck // it names the file
 	}
-	return []string{"DOCKER_CONFIG=" + dir, "REGISTRY_AUTH_FILE=" + file}, done, nil
+	return filepath.Join(parent, name), done, nil
 }
 
 // hasLogin says whether credentials in the form of ~/.docker/config.json hold some for the image's registry.
