@@ -30,7 +30,11 @@ func (p *plan) containerd() error {
 		if err != nil {
 			return err
 		}
-		p.add(component{a, p.record, releases[name].layout, downloadDir})
+		var step setup.Step = component{a, p.record, releases[name].layout, downloadDir}
+		if name == compNerdctl {
+			step = p.makes(nil, step, nerdctlNetwork("/etc/cni/net.d/")...)
+		}
+		p.add(step)
 	}
 	unit, config := unitDir+"/containerd.service", containerdDir+"/config.toml"
 	p.add(p.file("containerd-config", "", config, containerdConfig(p.storage(nil))),
@@ -47,6 +51,11 @@ func (p *plan) containerd() error {
 		p.rootlessContainerd()
 	}
 	return nil
+}
+
+// nerdctlNetwork are the files of the network that nerdctl makes when it is first run.
+func nerdctlNetwork(dir string) []string {
+	return []string{dir + "nerdctl-bridge.conflist", dir + ".nerdctl.lock", dir + ".cni-concurrency.lock"}
 }
 
 // version that is asked for; bypass4netns comes with nerdctl's.

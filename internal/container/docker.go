@@ -15,7 +15,7 @@ import (
 func (p *plan) docker() {
 	p.repository(dockerRepository(p.platform))
 	packages := dockerPackages{platform: p.platform, version: p.want.Versions[compDocker], rootless: p.user != nil, gpus: p.gpus}
-	p.add(p.makes(dockerKey, p.packageStep(packages)))
+	p.add(p.makes(nil, p.packageStep(packages), dockerKey))
 	wanted := p.dockerSettings()
 	if p.want.DataRoot != "" {
 		wanted["data-root"] = p.storage(nil)

@@ -76,7 +76,10 @@ var rdmaDevices = []string{"/dev/infiniband/uverbs*", "/dev/infiniband/umad*", "
 
 // start is the command line that starts the container, which then runs command until its stdin ends.
 func (r Ranks) start(adapters []string, command ...string) []string {
-	argv := []string{r.program(), "run", "--rm", "--interactive", "--name", r.Name, "--network", "host", "--uts", "host"}
+	argv := []string{r.program(), "run", "--rm", "--interactive", "--name", r.Name, "--network", "host"}
+	if r.Engine != job.Containerd { // nerdctl gives the node's name with its network, and fails with --uts
+		argv = append(argv, "--uts", "host")
+	}
 	if r.ShmSizeBytes > 0 {
 		argv = append(argv, "--shm-size", strconv.FormatInt(r.ShmSizeBytes, 10))
 	} else {

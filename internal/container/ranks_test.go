@@ -37,7 +37,7 @@ func TestRanksCommands(t *testing.T) {
 				r.Engine, r.GPUs, r.ShmSizeBytes, r.SocketDir = job.Containerd, job.GPUsByOption, 1<<30, ""
 				r.Ulimits, r.Devices, r.Mounts = map[string]int64{"nofile": 4096, "memlock": 1 << 30}, []string{"/dev/gdrdrv"}, []string{"/a:/b:ro"}
 			}),
-			"nerdctl" + begin + "--shm-size 1073741824 --ulimit memlock=1073741824:1073741824 --ulimit nofile=4096:4096 --device /dev/infiniband/uverbs0 --device /dev/gdrdrv --gpus all " +
+			"nerdctl run --rm --interactive --name ocihpc-0a --network host --shm-size 1073741824 --ulimit memlock=1073741824:1073741824 --ulimit nofile=4096:4096 --device /dev/infiniband/uverbs0 --device /dev/gdrdrv --gpus all " +
 				"--volume /home/opc/.ocihpc/bin/runner:/ocihpc/ocihpc-runner:ro --volume /a:/b:ro " + end,
 			"nerdctl exec --interactive ocihpc-0a mpirun -np 2", "nerdctl rm --force --volumes ocihpc-0a",
 		},

@@ -260,7 +260,7 @@ func (p *plan) rootlessContainerd() {
 	if p.want.DataRoot != "" {
 		keys["data_root"] = []string{p.want.DataRoot + "/" + p.user.name + "/nerdctl"}
 	}
-	p.add(p.userFile(userSettings{p.user, ".config/nerdctl/nerdctl.toml", keys}))
+	p.add(p.makes(p.user, p.userFile(userSettings{p.user, ".config/nerdctl/nerdctl.toml", keys}), nerdctlNetwork(p.user.home+"/.config/cni/net.d/")...))
 	if !p.without(compBypass4netns) {
 		unit := "/etc/systemd/user/bypass4netnsd.service"
 		p.add(p.file("bypass4netns-unit", "", unit, bypassUnit), p.service("bypass4netnsd.service", p.user, unit, binDir+"/bypass4netnsd"))

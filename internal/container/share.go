@@ -81,17 +81,25 @@ func (r *Record) received(reference string, i ReceivedImage) error {
 }
 
 // save writes an image as an archive. Podman's own form for Docker has layers by the digests that the configuration names.
-// Without --local, ctr may end before it has written all that containerd sent it.
 func (c client) save(ctx context.Context, image string, to io.Writer) error {
 	argv := []string{c.program, "save", image}
 	switch c.program {
-	case "ctr":
-		argv = []string{"ctr", "images", "export", "--local", "--platform", "linux/" + runtime.GOARCH, "-", longReference(image)}
+	case "ctr", compNerdctl:
+		argv = c.export(image)
 	case "podman":
 		argv = []string{"podman", "save", "--quiet", "--format", "docker-archive", image}
 	}
 	_, err := setup.Program{Argv: argv, User: c.who.as(), Env: c.environment(), Stdout: to}.Run(ctx, nil)
 	return err //nolint:wrapcheck // it names the program
+}
+
+// export is ctr's command line. Without --local, ctr and nerdctl may end before they have written all that containerd sent them.
+func (c client) export(image string) []string {
+	argv := []string{"ctr", "images", "export", "--local", "--platform", "linux/" + runtime.GOARCH, "-", longReference(image)}
+	if c.who == nil {
+		return argv
+	}
+	return append([]string{"containerd-rootless-setuptool.sh", "nsenter", "--"}, argv...) // where ctr finds the user's containerd
 }
 
 // load takes what save has written.

@@ -71,14 +71,30 @@ func (p *plan) fileStep(step setup.Step, path string) setup.Step {
 	}}
 }
 
-// makes notes a file that what a step installs makes by itself, unless it was there before.
-func (p *plan) makes(path string, step setup.Step) setup.Step {
-	return tracked{Step: step, note: func(context.Context) error {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return err //nolint:wrapcheck // it names the file
+// makes notes files that what a step puts in place makes by itself, for root or for a user, unless they were there before.
+func (p *plan) makes(who *account, step setup.Step, paths ...string) setup.Step {
+	kind := KindFile
+	if who != nil {
+		kind = KindUserFile
+	}
+	return tracked{Step: step, note: func(ctx context.Context) error {
+		for _, path := range paths {
+			there, err := exists(ctx, who, path)
+			if err != nil {
+				return err
+			}
+			if !there {
+				p.record.set(Placed{Kind: kind, Name: path, User: who.as()})
+			}
 		}
-		return p.record.put(Placed{Kind: KindFile, Name: path})
+		return p.record.save()
 	}}
+}
+
+// exists asks as the one whose file it is: root may not see into a home on NFS.
+func exists(ctx context.Context, who *account, path string) (bool, error) {
+	answer, err := setup.Program{Argv: []string{"sh", "-c", `[ ! -e "$1" ] || echo there`, "sh", path}, User: who.as()}.Run(ctx, nil)
+	return answer != "", err //nolint:wrapcheck // it names the program
 }
 
 // backupPath is where what was at a path is kept.
