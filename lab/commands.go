@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/lab"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/manpage"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ocisim"
 )
 
@@ -36,9 +37,15 @@ Everything runs in namespaces of its own: whichever way the lab ends, no process
 network or namespace is left. It runs as root, or as a plain user with subordinate IDs. Take the
 plain user for hosts that run what you do not trust: root on a host of root's lab can mount disks.
 
-Exit status: 0 success, 1 failure, 2 usage, 3 no lab is running, 4 one is running already,
-5 this machine cannot run it (the message says what to do). exec and run give the status of
-their command.`,
+Exit status:
+  0  done
+  1  failure
+  2  wrong usage
+  3  no lab is running
+  4  one is running already
+  5  this machine cannot run it; the message says what to do
+These stay as they are. exec and run give the status of their command, or 128 and the number of
+the signal that ended it.`,
 		Example: `  ocihpc-lab up
   eval "$(ocihpc-lab env)"
   terraform apply
@@ -50,7 +57,8 @@ their command.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().StringVar(&dir, "dir", lab.DefaultDir(), "state directory: keys, files for clients, logs, the region's state, the hosts' disks")
-	root.AddCommand(newUp(&dir), newDown(&dir), newStatus(&dir), newRequests(&dir), newScenario(&dir), newFault(&dir), newClock(&dir), newEnv(&dir), newExec(&dir), newRun())
+	root.AddCommand(newUp(&dir), newDown(&dir), newStatus(&dir), newRequests(&dir), newScenario(&dir), newFault(&dir), newClock(&dir), newEnv(&dir), newExec(&dir), newRun(),
+		manpage.Command(arguments))
 	return root
 }
 
@@ -203,13 +211,13 @@ func newStatus(dir *string) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", `"text" or "json"`)
+	cmd.Flags().StringVarP(&output, "output", "o", "table", `"table" or "json"`)
 	return cmd
 }
 
 func checkOutput(format string) error {
-	if format != "text" && format != "json" {
-		return usageError{fmt.Errorf(`--output is %q, must be "text" or "json"`, format)}
+	if format != "table" && format != "json" {
+		return usageError{fmt.Errorf(`--output is %q, must be "table" or "json"`, format)}
 	}
 	return nil
 }

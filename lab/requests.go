@@ -31,7 +31,7 @@ requests.log in the state directory, one JSON object a line; it has no headers a
 				return err
 			}
 			w := cmd.OutOrStdout()
-			if output == "text" {
+			if output == "table" {
 				printRecordHead(w)
 			}
 			for record, err := range lab.Requests(cmd.Context(), *dir, follow) {
@@ -55,7 +55,7 @@ requests.log in the state directory, one JSON object a line; it has no headers a
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new requests until interrupted")
 	cmd.Flags().BoolVar(&unknown, "unknown", false, "only those that the region does not simulate (501)")
-	cmd.Flags().StringVarP(&output, "output", "o", "text", `"text" or "json"`)
+	cmd.Flags().StringVarP(&output, "output", "o", "table", `"table" or "json"`)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/jobdir"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/manpage"
 )
 
 // version is set by the linker for a release.
@@ -29,7 +30,14 @@ func newRootCommand() *cobra.Command {
 		Long: `ocihpc-runner works on jobs: it reaches every node of a cluster from the head node, sets them up, checks them,
 runs nccl-tests on each node alone and then over all of them, and judges what they print.
 
-It needs nothing on the nodes but sshd and, for measuring, nccl-tests and, over several nodes, Open MPI 4 or 5.`,
+It needs nothing on the nodes but sshd and, for measuring, nccl-tests and, over several nodes, Open MPI 4 or 5.
+
+Exit status:
+  0   done; where something is judged, it passes, possibly with warnings
+  1   what was judged fails: a verdict, a check, a step of a set-up
+  2   it could not be done, was cancelled, or ran out of time: nothing was judged
+  64  wrong usage, or an invalid job
+These stay as they are. A command's own help says what they mean for it.`,
 		Example: `  ocihpc-runner check --shape BM.GPU4.8 --timezone Asia/Tokyo     # look at this node
   ocihpc-runner setup --engine containerd --dry-run              # what would have to be changed for containers
   ocihpc-runner run job.json                                     # work on a job, in the foreground
@@ -44,7 +52,8 @@ It needs nothing on the nodes but sshd and, for measuring, nccl-tests and, over 
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRunCommand(), newStartCommand(), newAttachCommand(), newCancelCommand(), newCheckCommand(), newMirrorCommand(),
 		newParseCommand(), newRanksCommand(), newReportCommand(), newRshCommand(), newShapesCommand(), newSuperviseCommand(), newVersionCommand())
-	root.AddCommand(newContainerCommand(), newNCCLTestsCommand(), newSetupCommand(), newApplyCommand(), newGiveCommand(), newJobsCommand(), newCleanCommand())
+	root.AddCommand(newContainerCommand(), newNCCLTestsCommand(), newSetupCommand(), newApplyCommand(), newGiveCommand(), newJobsCommand(), newCleanCommand(),
+		manpage.Command(arguments))
 	return root
 }
 

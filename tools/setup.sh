@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Puts in place what a target of the GNUmakefile needs, and nothing that is there already:
 #
-#   tools/setup.sh build | lab | test | bench | lint | docs | vulncheck …
+#   tools/setup.sh build | lab | test | bench | lint | docs | vulncheck | release …
 #
 # apt packages are installed system-wide (with sudo where needed). Go and Go tools go to
 # ${XDG_CACHE_HOME:-~/.cache}/ocihpc-tools, whose bin directory the GNUmakefile has first on its PATH.
@@ -187,7 +187,11 @@ for what in "$@"; do
 		need_engines
 		need_releases
 		;;
-	lint) need_tool golangci-lint "$GOLANGCI_LINT" ;;
+	lint)
+		need_tool golangci-lint "$GOLANGCI_LINT"
+		need_tool actionlint "$ACTIONLINT"
+		need_tool misspell "$MISSPELL"
+		;;
 	docs)
 		need_tool tfplugindocs "$TFPLUGINDOCS"
 		need_terraform
@@ -197,6 +201,7 @@ for what in "$@"; do
 		need_packages $APT_BENCH || say "without $APT_BENCH, nothing is measured beside ours"
 		;;
 	vulncheck) need_tool govulncheck "$GOVULNCHECK" ;;
-	*) die "unknown: $what (one of build, lab, test, bench, lint, docs, vulncheck)" ;;
+	release) need_tool goreleaser "$GORELEASER" ;;
+	*) die "unknown: $what (one of build, lab, test, bench, lint, docs, vulncheck, release)" ;;
 	esac
 done
