@@ -57,6 +57,7 @@ the signal that ended it.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().StringVar(&dir, "dir", lab.DefaultDir(), "state directory: keys, files for clients, logs, the region's state, the hosts' disks")
+	root.PersistentFlags().Lookup("dir").DefValue = "ocihpc-lab in $XDG_STATE_HOME or ~/.local/state" // for everybody's manual page
 	root.AddCommand(newUp(&dir), newDown(&dir), newStatus(&dir), newRequests(&dir), newScenario(&dir), newFault(&dir), newClock(&dir), newEnv(&dir), newExec(&dir), newRun(),
 		manpage.Command(arguments))
 	return root

@@ -5,7 +5,6 @@
 package manpage
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,19 +88,19 @@ func Page(cmd *cobra.Command) []byte {
 		p.section("See also")
 		p.macro("BR", name(cmd.Parent()), "(1)")
 	}
-	return p.Bytes()
+	return []byte(strings.Join(p, "\n") + "\n")
 }
 
-// page collects the lines of a page.
-type page struct{ bytes.Buffer }
+// page is the lines of a page.
+type page []string
 
 // macro writes a line that is a request to the formatter.
 func (p *page) macro(macro string, arguments ...string) {
-	p.WriteString("." + macro)
+	line := "." + macro
 	for _, argument := range arguments {
-		p.WriteString(` "` + strings.ReplaceAll(escaped(argument), `"`, `\(dq`) + `"`)
+		line += ` "` + strings.ReplaceAll(escaped(argument), `"`, `\(dq`) + `"`
 	}
-	p.WriteByte('\n')
+	*p = append(*p, line)
 }
 
 func (p *page) section(title string) { p.macro("SH", strings.ToUpper(title)) }
@@ -113,7 +112,7 @@ func (p *page) text(text string) {
 		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
 			line = `\&` + line // or it were a request
 		}
-		p.WriteString(line + "\n")
+		*p = append(*p, line)
 	}
 }
 
@@ -121,7 +120,7 @@ func (p *page) text(text string) {
 func (p *page) verbatim(text string) {
 	p.macro("nf")
 	for line := range strings.Lines(text) {
-		p.WriteString(`\&` + escaped(strings.TrimRight(line, "\n")) + "\n")
+		*p = append(*p, `\&`+escaped(strings.TrimRight(line, "\n")))
 	}
 	p.macro("fi")
 }
