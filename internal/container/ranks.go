@@ -114,7 +114,7 @@ func (r Ranks) enter(command ...string) []string {
 	if r.Engine == job.Enroot { // each command has namespaces of its own, over the same files
 		argv := []string{"enroot", "start", "--root", "--rw"}
 		for _, mount := range r.mounts() {
-			argv = append(argv, "--mount", mount)
+			argv = append(argv, "--mount", enrootMount(mount))
 		}
 		return append(append(argv, r.Name), command...)
 	}
@@ -183,20 +183,29 @@ func (r Ranks) holdEnroot(ctx context.Context, in io.Reader, out, output io.Writ
 	if err := r.run(ctx, output, "enroot", "create", "--name", r.Name, image); err != nil {
 		return err
 	}
-	var said strings.Builder
+	var announced strings.Builder
+	var said tail
 	cmd, err := r.command(ctx, r.enter(job.ContainerRunner, "container", "inside")...)
 	if err != nil {
 		return err
 	}
-	cmd.Stdout, cmd.Stderr = &said, output // without stdin, it announces itself and ends
+	cmd.Stdout, cmd.Stderr = &announced, io.MultiWriter(output, &said) // without stdin, it announces itself and ends
 	if err := cmd.Run(); err != nil {
-		return r.explain(fmt.Errorf("start a container of %s by enroot: %w", r.Image, err))
+		return r.explain(fmt.Errorf("start a container of %s by enroot: %w: %s", r.Image, err, said.last()))
 	}
-	if _, err := io.WriteString(out, said.String()); err != nil {
+	if _, err := io.WriteString(out, announced.String()); err != nil {
 		return err
 	}
 	_, err = io.Copy(io.Discard, in)
 	return err
+}
+
+// enrootMount has a mount in Enroot's form, and makes what it goes to.
+func enrootMount(mount string) string {
+	if rest, readOnly := strings.CutSuffix(mount, ":ro"); readOnly {
+		return rest + ":rbind,ro,x-create=auto"
+	}
+	return mount + ":rbind,x-create=auto"
 }
 
 // enrootReference has the registry in Enroot's form: registry#image.
@@ -225,9 +234,11 @@ func (r Ranks) run(ctx context.Context, output io.Writer, argv ...string) error 
 	if err != nil {
 		return err
 	}
-	cmd.Stdout, cmd.Stderr = output, output
+	var said tail
+	cmd.Stdout = io.MultiWriter(output, &said)
+	cmd.Stderr = cmd.Stdout
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(argv, " "), err)
+		return r.explain(fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, said.last()))
 	}
 	return nil
 }
@@ -247,6 +258,8 @@ func (r Ranks) removeNow(ctx context.Context, output io.Writer) {
 func (r Ranks) explain(err error) error {
 	text := strings.ToLower(err.Error())
 	switch {
+	case r.Engine == job.Enroot:
+		return setup.Advise(err, "run the same by hand on the node; Enroot reads the credentials of registries from ~/.config/enroot/.credentials, and an image that was imported once (a .sqsh file, on a file system that all nodes share) needs no registry")
 	case strings.Contains(text, "rlimit") || strings.Contains(text, "memlock"):
 		return setup.Advise(err, "the engine may not lift the limit of locked memory, which RDMA needs: let its user lock memory (LimitMEMLOCK=infinity in user@.service, memlock unlimited in limits.d), as ocihpc_container_runtime does, and log in anew")
 	case strings.Contains(text, "nvidia.com/gpu") || strings.Contains(text, "cdi"):

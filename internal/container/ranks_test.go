@@ -41,9 +41,9 @@ func TestRanksCommands(t *testing.T) {
 				"--volume /home/opc/.ocihpc/bin/runner:/ocihpc/ocihpc-runner:ro --volume /a:/b:ro " + end,
 			"nerdctl exec --interactive ocihpc-0a mpirun -np 2", "nerdctl rm --force --volumes ocihpc-0a",
 		},
-		{ // Enroot was not at hand: these lines were not run
+		{
 			someRanks(func(r *Ranks) { r.Engine, r.Mounts = job.Enroot, []string{"/a:/b"} }), "",
-			"enroot start --root --rw --mount /home/opc/.ocihpc/bin/runner:/ocihpc/ocihpc-runner:ro --mount /home/opc/.ocihpc/jobs/0a/rsh:/ocihpc/job --mount /a:/b ocihpc-0a mpirun -np 2",
+			"enroot start --root --rw --mount /home/opc/.ocihpc/bin/runner:/ocihpc/ocihpc-runner:rbind,ro,x-create=auto --mount /home/opc/.ocihpc/jobs/0a/rsh:/ocihpc/job:rbind,x-create=auto --mount /a:/b:rbind,x-create=auto ocihpc-0a mpirun -np 2",
 			"enroot remove --force ocihpc-0a",
 		},
 	} {

@@ -72,8 +72,19 @@ func (b Batch) Command() []string {
 		if len(b.Env) > 0 { // else what the image sets counts
 			argv = append(argv, "--container-env="+strings.Join(sortedKeys(b.Env), ","))
 		}
+		if search := b.search(); search != "" { // in the container's own folders
+			argv = append(argv, "sh", "-c", search+` exec "$0" "$@"`)
+		}
 	}
 	return append(append(argv, b.Program), b.Args...)
+}
+
+// search adds to PATH in a shell.
+func (b Batch) search() string {
+	if len(b.Search) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`for dir in %s; do [ ! -d "$dir" ] || PATH=$PATH:$dir; done;`, strings.Join(b.Search, " "))
 }
 
 // mpirun starts its daemons by srun, which it finds out by itself.
@@ -102,8 +113,8 @@ func (b Batch) Script() (string, error) {
 	for _, name := range sortedKeys(b.Env) {
 		fmt.Fprintf(&text, "export %s=%s\n", name, shellescape.Quote(b.Env[name]))
 	}
-	if len(b.Search) > 0 {
-		fmt.Fprintf(&text, "for dir in %s; do [ ! -d \"$dir\" ] || PATH=$PATH:$dir; done\n", strings.Join(b.Search, " "))
+	if search := b.search(); search != "" && b.Settings.Image == "" {
+		text.WriteString(search + "\n")
 	}
 	if dir := libraryDir(b.OpenMPIBin); dir != "" {
 		fmt.Fprintf(&text, "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n", shellescape.Quote(dir))

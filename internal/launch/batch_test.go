@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ exit $status
 			job.Slurm{}, "#SBATCH --time=11\n#SBATCH --no-requeue\n#SBATCH --nodelist=gpu-1,gpu-2\n",
 			"/usr/mpi/gcc/openmpi-4.1.7/bin/mpirun --bind-to none --map-by ppr:8:node:OVERSUBSCRIBE --mca btl_tcp_if_include 10.0.1.0/24 -np 16 -x NCCL_IB_HCA -x NOTE /opt/oci-hpc/nccl-test/build/all_reduce_perf -b 8",
 		},
-		"all settings, in a container": { // Pyxis and Enroot were not at hand: this script was not run
+		"all settings, in a container": {
 			job.Slurm{
 				Partition: "gpu,spare", Account: "ops", QOS: "high", Constraint: "roce&rack1", Reservation: "acceptance", GRES: "gpu:8", TimeLimitSeconds: 3601,
 				Image: "nvcr.io#nvidia/pytorch:24.01-py3", Mounts: []string{"/a:/b", "/c:/d:ro"}, Options: []string{"--comment=x", "--contiguous"},
@@ -80,6 +81,10 @@ func TestBatchOnChosenNodes(t *testing.T) {
 		if !strings.Contains(got, line) {
 			t.Errorf("no %q in\n%s", line, got)
 		}
+	}
+	b.Settings.Image = "nccl:1"
+	if got := b.Command(); !slices.Equal(got[len(got)-6:], []string{"sh", "-c", `for dir in /opt/openmpi-*/bin /opt/nccl-tests/build; do [ ! -d "$dir" ] || PATH=$PATH:$dir; done; exec "$0" "$@"`, "all_reduce_perf", "-b", "8"}) {
+		t.Errorf("in a container: %q", got)
 	}
 	b.Dir = "/home/a\"b"
 	if _, err := b.Script(); err == nil {

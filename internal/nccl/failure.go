@@ -66,7 +66,7 @@ var allSigns = []sign{
 	{pattern: regexp.MustCompile(`unable to find the specified executable file|as it could not access|_perf: (?:command not found|No such file or directory|not found)`),
 		kind: KindTestsMissing, unlessComplete: true,
 		message: "the nccl-tests program was not found on a node",
-		advice:  "install nccl-tests at the same path on every node"},
+		advice:  "have nccl-tests at the same path on every node, or in the image that the ranks run in, and name their folder (nccl_tests_dir) where it is neither in PATH nor a known place"},
 	{pattern: regexp.MustCompile(`not enough slots available`), kind: KindMPIStartFailed, unlessComplete: true,
 		message: "mpirun has fewer slots than processes were asked for",
 		advice:  "give every host as many slots as it has GPUs (--host NAME:8)"},

@@ -60,8 +60,10 @@ func (w *work) batch(ctx context.Context, nodes []*nodeWork, gpus int, b job.Ben
 	for variable, value := range b.Environment { // what is for these runs alone counts over all
 		batch.Env[variable] = value
 	}
-	if s.Chooses() {
+	if s.Chooses() || s.Image != "" { // nobody has looked there
 		batch.Search = node.ProgramPlaces()
+	}
+	if s.Chooses() {
 		return batch, nil
 	}
 	if batch.Nodes, err = w.slurmNodes(ctx, nodes); err != nil {

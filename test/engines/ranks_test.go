@@ -39,11 +39,7 @@ func TestRanks(t *testing.T) {
 			client := map[job.Engine]string{job.Docker: "docker", job.Podman: "podman", job.Containerd: "nerdctl"}[engine]
 
 			c := job.Container{Engine: engine, Image: n.image, Mounts: []string{"/etc/hostname:/host-name:ro"}}
-			result := n.measure(t, c, 1<<12)
-			run := result.Overall()
-			if run == nil || run.Outcome != job.Pass || run.Report == nil || len(run.Report.Ranks) != 4 || len(run.Report.Hosts()) != 2 {
-				t.Fatalf("%s: %+v\n%s", result.Outcome, result.Failure, n.as(t, 0, "cat bench/*.log bench/*.ndjson | tail -c 6000"))
-			}
+			result, run := n.passes(t, inside(c))
 			if dir := result.Nodes[1].Facts.NCCLTestsDir; dir != containertest.TestsDir || run.Command[len(run.Command)-1] == "" {
 				t.Errorf("nccl-tests of %s: %q", dir, run.Command)
 			}
@@ -52,7 +48,7 @@ func TestRanks(t *testing.T) {
 			t.Run("no such image", func(t *testing.T) {
 				none := c
 				none.Image = n.registry.Address + "/team/nothing:1"
-				result := n.measure(t, none, 1<<12)
+				result := n.measure(t, inside(none), 1<<12)
 				refused(t, result, "the container could not be started on gpu-", "images of ocihpc_container_runtime")
 				n.noContainers(t, client)
 			})
@@ -62,7 +58,7 @@ func TestRanks(t *testing.T) {
 				passes(t, n.setUp(t, want))
 				mine := c
 				mine.Rootless = true
-				result := n.measure(t, mine, 1<<12)
+				result := n.measure(t, inside(mine), 1<<12)
 				if engine == job.Docker { // its RootlessKit is too old: what it calls the host's network is its own
 					refused(t, result, "does not have the node's network", "RootlessKit with detach-netns")
 				} else if run := result.Overall(); run == nil || run.Outcome != job.Pass || len(run.Report.Hosts()) != 2 {
@@ -78,6 +74,17 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// passes measures, and expects all ranks of both nodes.
+func (n *nodes) passes(t *testing.T, b job.Benchmark) (job.Result, *job.Measurement) {
+	t.Helper()
+	result := n.measure(t, b, 1<<12)
+	run := result.Overall()
+	if run == nil || run.Outcome != job.Pass || run.Report == nil || len(run.Report.Ranks) != 4 || len(run.Report.Hosts()) != 2 {
+		t.Fatalf("%s: %+v\n%s", result.Outcome, result.Failure, n.as(t, 0, "cat bench/*.log bench/*.ndjson | tail -c 6000"))
+	}
+	return result, run
+}
+
 // built has nccl-tests built in the container of one node, by a Makefile that needs no compiler, and handed to the other node.
 func (n *nodes) built(t *testing.T, c job.Container) {
 	var text bytes.Buffer
@@ -90,7 +97,7 @@ func (n *nodes) built(t *testing.T, c job.Container) {
 	address := containertest.Serve(t, n.lab, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text.Bytes()) }))
 	n.source = &job.NCCLTestsSource{ArchiveURL: "http://" + address + "/nccl-tests.tar", SHA256: digest(text.Bytes()), Always: true}
 	defer func() { n.source = nil }()
-	result := n.measure(t, c, 1<<12)
+	result := n.measure(t, inside(c), 1<<12)
 	if run := result.Overall(); run == nil || run.Outcome != job.Pass || !strings.Contains(strings.Join(run.Command, " "), " "+job.ContainerTests+"/") {
 		t.Fatalf("%s: %+v\n%s", result.Outcome, result.Failure, n.as(t, 0, "cat bench/*.log bench.err | tail -c 6000"))
 	}
@@ -103,18 +110,20 @@ func (n *nodes) built(t *testing.T, c job.Container) {
 	}
 }
 
-// bench writes a job that measures in containers.
-func (n *nodes) bench(t *testing.T, c job.Container, largest int64) {
+// inside is a benchmark that runs in containers.
+func inside(c job.Container) job.Benchmark { return job.Benchmark{Container: &c} }
+
+// bench writes a job that measures so.
+func (n *nodes) bench(t *testing.T, b job.Benchmark, largest int64) {
 	t.Helper()
 	var j job.Job
 	if err := json.Unmarshal([]byte(containertest.Run(t, n.lab, n.ids[0], "cat "+home+"/job.json")), &j); err != nil {
 		t.Fatal(err)
 	}
 	j.Checks.Skip = []string{"clock"} // it is this machine's
-	j.Benchmark = &job.Benchmark{
-		Container: &c, NCCLTestsSource: n.source, Collective: "all_reduce", MinSizeBytes: 8, MaxSizeBytes: largest, StepFactor: 4, Iterations: 3, WarmupIterations: 1, GPUsPerNode: 2,
-		Environment: map[string]string{"OMPI_MCA_mpi_yield_when_idle": "1"}, TimeoutSeconds: 300,
-	}
+	b.NCCLTestsSource, b.Collective, b.MinSizeBytes, b.MaxSizeBytes, b.StepFactor, b.Iterations, b.WarmupIterations = n.source, "all_reduce", 8, largest, 4, 3, 1
+	b.GPUsPerNode, b.Environment, b.TimeoutSeconds = 2, map[string]string{"OMPI_MCA_mpi_yield_when_idle": "1"}, 300
+	j.Benchmark = &b
 	if largest > 1<<20 {
 		j.Benchmark.Iterations, j.Benchmark.Pattern = 100000, job.PatternAll
 	}
@@ -124,9 +133,9 @@ func (n *nodes) bench(t *testing.T, c job.Container, largest int64) {
 
 const runBench = "cd; ./ocihpc-runner run bench.json --dir bench --output json >bench.out 2>bench.err"
 
-func (n *nodes) measure(t *testing.T, c job.Container, largest int64) job.Result {
+func (n *nodes) measure(t *testing.T, b job.Benchmark, largest int64) job.Result {
 	t.Helper()
-	n.bench(t, c, largest)
+	n.bench(t, b, largest)
 	status := n.as(t, 0, runBench+" || echo $?")
 	var result job.Result
 	if err := json.Unmarshal([]byte(containertest.Run(t, n.lab, n.ids[0], "cat "+home+"/bench.out")), &result); err != nil {
@@ -138,7 +147,7 @@ func (n *nodes) measure(t *testing.T, c job.Container, largest int64) job.Result
 // killed kills the runner while ranks run on both nodes: their containers end by themselves.
 func (n *nodes) killed(t *testing.T, c job.Container, client string) {
 	t.Helper()
-	n.bench(t, c, 1<<22)
+	n.bench(t, inside(c), 1<<22)
 	n.as(t, 0, "(setsid sh -c "+quoted(runBench)+" </dev/null >/dev/null 2>&1 &)")
 	for _, id := range n.ids {
 		until(t, "ranks on "+id, func() bool {
