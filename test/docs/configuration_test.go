@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MPL-2.0
+
+package docs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
+)
+
+// A piece is a configuration that people are shown, or part of one.
+type piece struct {
+	from string // file and line
+	text string
+	hcl  *hclwrite.File
+}
+
+// TestAccConfigurations validates every configuration in the texts and examples with the real Terraform and the real
+// provider. Parts of configurations are completed first:
+//
+//   - What a part refers to and does not declare is taken from the examples of docs where it is ours, and is a variable
+//     otherwise; so is what is read from a file.
+//   - A resource with a line "# ..." has what it does not show from the resource's example.
+//
+// What uses other providers is read, but not validated, because these are not at hand.
+func TestAccConfigurations(t *testing.T) {
+	t.Parallel()
+	work := validator{dir: t.TempDir(), provider: acctest.Provider(t), pieces: map[string]piece{}}
+	functions := hasFunctions(t)
+	for i, p := range pieces(t) {
+		if functions || !strings.Contains(p.text, "provider::") {
+			work.add(t, fmt.Sprintf("m%d", i), p)
+		}
+	}
+	if len(work.pieces) < 15 {
+		t.Errorf("only %d configurations", len(work.pieces))
+	}
+	work.validate(t)
+}
+
+// pieces are the configurations in texts, and the examples' files. What is shown twice is there once.
+func pieces(t *testing.T) []piece {
+	t.Helper()
+	var all []piece
+	seen := map[string]bool{}
+	add := func(from, text string) {
+		if seen[text] {
+			return
+		}
+		seen[text] = true
+		file, diagnostics := hclwrite.ParseConfig([]byte(text), from, hcl.InitialPos)
+		if diagnostics.HasErrors() {
+			t.Errorf("%s: %v", from, diagnostics)
+			return
+		}
+		all = append(all, piece{from, text, file})
+	}
+	files := texts(t)
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		_, blocks := split(files[file])
+		for _, b := range blocks {
+			if b.language == "terraform" || b.language == "hcl" {
+				add(fmt.Sprintf("%s, line %d", file, b.line), b.text)
+			}
+		}
+	}
+	for _, file := range glob(t, "examples/*/*/*.tf") {
+		add(file, read(t, file))
+	}
+	for _, main := range append(glob(t, "examples/*/main.tf"), glob(t, "modules/*/main.tf")...) {
+		var whole strings.Builder
+		for _, file := range glob(t, filepath.Dir(main)+"/*.tf") {
+			whole.WriteString(read(t, file))
+		}
+		add(filepath.Dir(main), whole.String())
+	}
+	return all
+}
+
+// glob gives paths from the root.
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	found, err := fs.Glob(os.DirFS(root), pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// hasFunctions says whether this Terraform knows functions of providers.
+func hasFunctions(t *testing.T) bool {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), "terraform", "version", "-json").Output()
+	var is struct {
+		Version string `json:"terraform_version"`
+	}
+	if err == nil {
+		err = json.Unmarshal(output, &is)
+	}
+	if err != nil {
+		t.Fatalf("ask terraform for its version: %v", err)
+	}
+	return !version.Must(version.NewVersion(is.Version)).LessThan(version.Must(version.NewVersion("1.8")))
+}
+
+// validator is a configuration with a module for each piece: one Terraform validates them all.
+type validator struct {
+	dir, provider string           // where it is, and where the provider's binary is
+	pieces        map[string]piece // by module
+}
+
+// add makes a module of a piece, unless it uses what is not at hand.
+func (v *validator) add(t *testing.T, module string, p piece) {
+	t.Helper()
+	if len(p.hcl.Body().Attributes()) > 0 {
+		t.Errorf("%s: arguments without their resource: show it, with %s in the place of the others", p.from, omission)
+		return
+	}
+	if usesOthers(p.hcl) {
+		return
+	}
+	p.hcl = complete(t, p.hcl)
+	var terraform bool
+	for _, b := range p.hcl.Body().Blocks() {
+		terraform = terraform || b.Type() == "terraform"
+		if b.Type() == "import" { // for root modules alone
+			p.hcl.Body().RemoveBlock(b)
+		}
+	}
+	if !terraform {
+		v.write(t, module+"/terraform.tf", requirement)
+	}
+	v.write(t, module+"/main.tf", string(p.hcl.Bytes()))
+	v.pieces[module] = p
+}
+
+const requirement = "terraform {\n  required_providers {\n    ocihpc = { source = \"" + acctest.Source + "\" }\n  }\n}\n"
+
+func (v *validator) write(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(v.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// validate has Terraform validate all modules at once.
+func (v *validator) validate(t *testing.T) {
+	t.Helper()
+	var main strings.Builder
+	main.WriteString("variable \"unknown\" {}\n")
+	for _, module := range slices.Sorted(maps.Keys(v.pieces)) {
+		fmt.Fprintf(&main, "module %q {\n  source = \"./%s\"\n", module, module)
+		for _, address := range addresses(v.pieces[module].hcl) {
+			if name, is := strings.CutPrefix(address, "var."); is {
+				fmt.Fprintf(&main, "  %s = var.unknown\n", name)
+			}
+		}
+		main.WriteString("}\n")
+	}
+	v.write(t, "main.tf", main.String())
+	v.run(t, "init", "-input=false", "-backend=false", "-no-color", "-plugin-dir="+v.mirror(t))
+	var result struct {
+		Diagnostics []struct {
+			Severity, Summary, Detail string
+			Range                     struct{ Filename string }
+		}
+	}
+	if err := json.Unmarshal(v.run(t, "validate", "-json"), &result); err != nil {
+		t.Fatalf("read what terraform validate says: %v", err)
+	}
+	for _, d := range result.Diagnostics {
+		if d.Severity != "error" {
+			continue
+		}
+		p := v.pieces[filepath.Dir(d.Range.Filename)]
+		t.Errorf("%s: %s: %s\n%s", p.from, d.Summary, d.Detail, p.text)
+	}
+}
+
+// mirror is a folder from which Terraform installs the provider.
+func (v *validator) mirror(t *testing.T) string {
+	t.Helper()
+	place := filepath.Join("mirror/registry.terraform.io", acctest.Source, "0.0.1", runtime.GOOS+"_"+runtime.GOARCH, "terraform-provider-ocihpc_v0.0.1")
+	v.write(t, place, "")
+	if err := errors.Join(os.Remove(filepath.Join(v.dir, place)),
+		os.Symlink(filepath.Join(v.provider, "terraform-provider-ocihpc"), filepath.Join(v.dir, place))); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(v.dir, "mirror")
+}
+
+// run gives what Terraform prints; a validation that finds mistakes is no failure of it.
+func (v *validator) run(t *testing.T, arguments ...string) []byte {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "terraform", arguments...)
+	command.Dir, command.Env = v.dir, append(os.Environ(), "TF_CLI_CONFIG_FILE=/dev/null", "CHECKPOINT_DISABLE=1")
+	output, err := command.Output()
+	if err != nil && arguments[0] != "validate" {
+		t.Fatalf("terraform %s: %v\n%s", arguments[0], err, output)
+	}
+	return output
+}
