@@ -125,13 +125,13 @@ func declare(t *testing.T, file *hclwrite.File, address []string) {
 	t.Helper()
 	body, last := file.Body(), address[len(address)-1]
 	body.AppendNewline()
-	switch {
-	case address[0] == "var":
+	switch address[0] {
+	case "var":
 		body.AppendNewBlock("variable", []string{last})
-	case address[0] == "local":
+	case "local":
 		locals := body.AppendNewBlock("locals", nil).Body()
 		locals.SetAttributeRaw(last, hclwrite.Tokens{{Type: hclsyntax.TokenIdent, Bytes: []byte("null")}})
-	case address[0] == "data":
+	case "data":
 		b := body.AppendNewBlock("data", address[1:])
 		b.Body().AppendUnstructuredTokens(example(t, "data", address[1]).BuildTokens(nil))
 	default:

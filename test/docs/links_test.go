@@ -90,7 +90,7 @@ func TestLinks(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	makefile := read(t, "GNUmakefile")
-	made := regexp.MustCompile("\\bmake ([a-z][a-z-]+)")
+	made := regexp.MustCompile(`\bmake ([a-z][a-z-]+)`)
 	named := regexp.MustCompile("`((?:[\\w.*-]+/)+[\\w.*-]*|[\\w-]+\\.(?:md|yml|env|sh|go))`")
 	places := 0
 	for file, text := range texts(t) {
