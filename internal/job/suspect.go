@@ -47,6 +47,17 @@ const (
 	Possible Confidence = "possible"
 )
 
+// Symptom is how what is suspected shows.
+type Symptom string
+
+// Symptoms.
+const (
+	SymptomSlow     Symptom = "slow"     // too slow, in all iterations as far as they are known
+	SymptomUnsteady Symptom = "unsteady" // fast in some iterations and far slower in others
+	SymptomWrong    Symptom = "wrong"    // wrong values
+	SymptomFailed   Symptom = "failed"   // runs with it do not come to their end
+)
+
 // Suspect is what the runs point at.
 type Suspect struct {
 	Kind SuspectKind `json:"kind"`
@@ -55,6 +66,8 @@ type Suspect struct {
 	// Index of the GPU or rail; nil for others.
 	Index      *int       `json:"index,omitempty"`
 	Confidence Confidence `json:"confidence"`
+	// Symptom is the worst that the evidence against it shows; empty in results of earlier versions.
+	Symptom Symptom `json:"symptom,omitempty"`
 	// Evidence are sentences with the numbers.
 	Evidence []string `json:"evidence"`
 	// Replace says that replacing the node can cure it.

@@ -23,7 +23,7 @@ func (s *search) accuse(node int) job.Suspect {
 		}
 	}
 	return job.Suspect{
-		Kind: job.SuspectNode, Nodes: []string{s.Nodes[node]}, Confidence: job.Likely,
+		Kind: job.SuspectNode, Nodes: []string{s.Nodes[node]}, Confidence: job.Likely, Symptom: s.symptom(against),
 		Evidence: s.sentences(evidence), Replace: curable(against),
 	}
 }
@@ -40,7 +40,7 @@ func (s *search) accuseLink(pair []int, trials []Trial) job.Suspect {
 		}
 	}
 	return job.Suspect{
-		Kind: job.SuspectLink, Nodes: []string{s.Nodes[pair[0]], s.Nodes[pair[1]]}, Confidence: job.Likely,
+		Kind: job.SuspectLink, Nodes: []string{s.Nodes[pair[0]], s.Nodes[pair[1]]}, Confidence: job.Likely, Symptom: s.symptom(trials),
 		Evidence: s.sentences(evidence),
 	}
 }
@@ -71,10 +71,12 @@ func (s *search) sentence(t Trial) string {
 		return fmt.Sprintf("%s: good, %s GB/s", who, number(t.GBPerS))
 	case t.Verdict == Good:
 		return who + ": good"
+	case t.Verdict == Unsteady:
+		return fmt.Sprintf("%s: unsteady, %s GB/s on average%s", who, number(t.GBPerS), s.iterations(t))
 	case t.Verdict == Slow && s.Mark > 0:
-		return fmt.Sprintf("%s: %s GB/s, below the mark of %s GB/s", who, number(t.GBPerS), number(s.Mark))
+		return fmt.Sprintf("%s: %s GB/s, below the mark of %s GB/s%s", who, number(t.GBPerS), number(s.Mark), s.iterations(t))
 	case t.Verdict == Slow:
-		return fmt.Sprintf("%s: %s GB/s, where others reach %s GB/s", who, number(t.GBPerS), number(s.best(len(t.Nodes))))
+		return fmt.Sprintf("%s: %s GB/s, where others reach %s GB/s%s", who, number(t.GBPerS), number(s.best(len(t.Nodes))), s.iterations(t))
 	}
 	return who + ": " + t.Said
 }

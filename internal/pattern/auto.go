@@ -84,8 +84,11 @@ func (s *search) culprits(nodes []int, last Trial) ([]job.Suspect, error) {
 	}
 	if len(h.bad) == 0 && len(h.across) > 0 { // is it so at all?
 		again, err := s.round("all of them again", nodes)
-		if err != nil || again[0].Verdict == Good {
+		if err != nil {
 			return nil, err
+		}
+		if again[0].Verdict == Good {
+			return s.byIterations(nodes)
 		}
 	}
 	if len(h.bad) > 0 && !slices.ContainsFunc(nodes, s.cleared) {
@@ -99,7 +102,10 @@ func (s *search) culprits(nodes []int, last Trial) ([]job.Suspect, error) {
 	}
 	links, err := s.linksOf(h)
 	suspects = append(suspects, links...)
-	if err != nil || len(suspects) > 0 || len(h.across) == 0 {
+	if err != nil || len(suspects) > 0 {
+		return suspects, err
+	}
+	if suspects, err = s.byIterations(nodes); err != nil || len(suspects) > 0 || len(h.across) == 0 {
 		return suspects, err
 	}
 	return s.sweep(nodes)
@@ -292,8 +298,8 @@ func (s *search) undecided(nodes []int) []job.Suspect {
 			against = s.ofGroup(nodes)
 		}
 		suspects = append(suspects, job.Suspect{
-			Kind: job.SuspectNode, Nodes: []string{s.Nodes[n]}, Confidence: job.Possible, Evidence: s.sentences(against),
-			Replace: curable(against),
+			Kind: job.SuspectNode, Nodes: []string{s.Nodes[n]}, Confidence: job.Possible, Symptom: s.symptom(against),
+			Evidence: s.sentences(against), Replace: curable(against),
 		})
 	}
 	return suspects

@@ -22,7 +22,7 @@ func Pairs(ctx context.Context, o Options, measure Measure) (Finding, error) {
 			suspects = append(suspects, s.undecided(pair)...)
 		}
 	}
-	return s.end(suspects, err)
+	return s.endOfPairs(suspects, err)
 }
 
 // TwoPass measures pairs, then the nodes of bad pairs with good partners, and pairs again whose nodes are good with
@@ -39,7 +39,7 @@ func TwoPass(ctx context.Context, o Options, measure Measure) (Finding, error) {
 		links, err = s.linksOf(halves{pairs: bad})
 		suspects = append(suspects, links...)
 	}
-	return s.end(suspects, err)
+	return s.endOfPairs(suspects, err)
 }
 
 // RoundRobin measures every node with every other, n(n-1)/2 runs in n-1 rounds (n where n is odd), and bad links again.
@@ -65,7 +65,7 @@ func RoundRobin(ctx context.Context, o Options, measure Measure) (Finding, error
 		return s.end(s.undecided(all), nil)
 	}
 	links, err := s.accuseLinks(bad)
-	return s.end(append(suspects, links...), err)
+	return s.endOfPairs(append(suspects, links...), err)
 }
 
 // badWithMost gives the nodes that are bad with more than half of the others, those apart that it gives itself.
@@ -103,22 +103,31 @@ func Rails(ctx context.Context, o Options, rails int, measure Measure) (Finding,
 		}
 	}
 	var suspects []job.Suspect
-	for _, t := range slices.Clone(s.trials) {
-		if !s.bad(t) {
-			continue
-		}
-		again, err := s.round("rails again", t.Nodes)
-		if err != nil {
+	for _, rail := range s.badRails() {
+		if _, err := s.round("rails again", []int{rail}); err != nil {
 			return s.end(suspects, err)
 		}
-		if s.bad(again[0]) {
-			rail := t.Nodes[0]
+		s.mark(unsteady(s.trials))
+		if trials := s.ofGroup([]int{rail}); !slices.ContainsFunc(trials, s.good) {
 			suspects = append(suspects, job.Suspect{
-				Kind: job.SuspectRail, Index: &rail, Confidence: job.Likely, Evidence: s.sentences([]Trial{t, again[0]}),
+				Kind: job.SuspectRail, Index: &rail, Confidence: job.Likely, Symptom: s.symptom(trials), Evidence: s.sentences(trials),
 			})
 		}
 	}
 	return s.end(suspects, nil)
+}
+
+// badRails gives those that are bad; where none is, those that are unsteady.
+func (s *search) badRails() []int {
+	bad := slices.DeleteFunc(slices.Clone(s.trials), s.good)
+	rails := unsteady(s.trials)
+	if len(bad) > 0 {
+		rails = nil
+	}
+	for _, t := range bad {
+		rails = append(rails, t.Nodes)
+	}
+	return slices.Concat(rails...)
 }
 
 // pairs measures neighbours and gives the pairs that are not good.
@@ -138,6 +147,14 @@ func (s *search) pairs() ([][]int, error) {
 	partner := max(0, slices.IndexFunc(all, s.cleared))
 	more, err := s.badPairs("the odd node", [][]int{{partner, odd}})
 	return append(bad, more...), err
+}
+
+// endOfPairs ends a search by pairs; where it has suspected nobody but pairs are unsteady, with a closer look at iterations.
+func (s *search) endOfPairs(suspects []job.Suspect, err error) (Finding, error) {
+	if err == nil && len(suspects) == 0 && len(unsteady(s.trials)) > 0 {
+		suspects, err = s.byIterations(indexes(len(s.Nodes)))
+	}
+	return s.end(suspects, err)
 }
 
 func (s *search) end(suspects []job.Suspect, err error) (Finding, error) {

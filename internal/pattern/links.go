@@ -98,15 +98,7 @@ func (s *search) badPairs(purpose string, pairs [][]int) ([][]int, error) {
 func (s *search) accuseLinks(pairs [][]int) ([]job.Suspect, error) {
 	var suspects []job.Suspect
 	for len(pairs) > 0 {
-		var now, later [][]int
-		var used []int
-		for _, pair := range pairs {
-			if slices.Contains(used, pair[0]) || slices.Contains(used, pair[1]) {
-				later = append(later, pair)
-				continue
-			}
-			used, now = append(used, pair...), append(now, pair)
-		}
+		now, later := disjoint(pairs)
 		if _, err := s.round("links again", now...); err != nil {
 			return suspects, err
 		}
@@ -119,6 +111,19 @@ func (s *search) accuseLinks(pairs [][]int) ([]job.Suspect, error) {
 		pairs = later
 	}
 	return suspects, nil
+}
+
+// disjoint gives the pairs that can run at the same time, and the others.
+func disjoint(pairs [][]int) (now, later [][]int) {
+	var used []int
+	for _, pair := range pairs {
+		if slices.Contains(used, pair[0]) || slices.Contains(used, pair[1]) {
+			later = append(later, pair)
+			continue
+		}
+		used, now = append(used, pair...), append(now, pair)
+	}
+	return now, later
 }
 
 // sweep is the last resort: every pair that was not tried, as long as runs are left.

@@ -23,10 +23,11 @@ type Verdict int
 
 // Verdicts.
 const (
-	Good   Verdict = iota
-	Slow           // below its mark
-	Wrong          // wrong values
-	Failed         // it did not run to its end
+	Good     Verdict = iota
+	Unsteady         // fast enough on average, but not in all iterations: see unsteady.go
+	Slow             // below its mark
+	Wrong            // wrong values
+	Failed           // it did not run to its end
 )
 
 // Trial is what came of one group.
@@ -34,6 +35,7 @@ type Trial struct {
 	Nodes   []int // ascending; indexes of [Options.Nodes]
 	Verdict Verdict
 	GBPerS  float64 // bus bandwidth; 0 when it is not known
+	Fastest float64 // bus bandwidth of the fastest of its iterations; 0 when it is not known
 	Said    string  // why it is not good
 	Named   []int   // nodes that the run itself names as those where it failed
 	SetUp   bool    // it failed by how nodes are set up, such as a missing program: no replacement cures that
@@ -147,6 +149,8 @@ func (s *search) bad(t Trial) bool {
 	}
 	return t.Verdict != Good
 }
+
+func (s *search) good(t Trial) bool { return !s.bad(t) }
 
 // best is the highest bandwidth of right results of that many nodes or more: fewer must not be slower.
 func (s *search) best(nodes int) float64 {
