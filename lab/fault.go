@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,7 @@ func newFault(dir *string) *cobra.Command {
 	var f lab.Fault
 	var slow rate
 	wrong := -1
+	var throttle time.Duration
 	var ended bool
 	cmd := &cobra.Command{
 		Use: "fault HOST [FLAGS]", Short: "Have something go wrong with a host that runs",
@@ -52,8 +54,9 @@ what a benchmark makes of it. Faults add up; --clear ends those of the host.
 
   --rate slows all that is sent to the host: TCP, ssh and MPI alike. With --to, it slows what goes
          between these two hosts alone. The kernel does it on the way to the host (HTB), until the host ends.
-  --wrong, --hang and --no-start are about the lab's GPUs: the lab's all_reduce_perf acts as with a GPU that
-         corrupts results, a host whose ranks never get through to others, a driver that does not start.
+  --wrong, --hang, --throttle and --no-start are about the lab's GPUs: the lab's all_reduce_perf acts as with a GPU that
+         corrupts results, a host whose ranks never get through to others, a host that is slower in every fifth
+         iteration, as GPUs are whose clocks are throttled now and then, a driver that does not start.
          They are lines in /etc/ocihpc-lab-gpus on the host.`,
 		Example: `  ocihpc-lab fault inst-ab3de-gpu --rate 5mbit
   ocihpc-lab fault inst-ab3de-gpu --rate 5mbit --to inst-fg4hi-gpu
@@ -68,7 +71,8 @@ what a benchmark makes of it. Faults add up; --clear ends those of the host.
 				}
 				f.WrongGPU = &wrong
 			}
-			asked := f.BitsPerSecond > 0 || f.WrongGPU != nil || f.Hang || f.NoStart
+			f.ThrottleMilliseconds = int(throttle.Milliseconds())
+			asked := f.BitsPerSecond > 0 || f.WrongGPU != nil || f.Hang || f.ThrottleMilliseconds > 0 || f.NoStart
 			switch {
 			case asked == ended:
 				return usageError{errors.New("name a fault, or --clear, but not both; see `ocihpc-lab fault --help`")}
@@ -90,6 +94,7 @@ what a benchmark makes of it. Faults add up; --clear ends those of the host.
 	flags.StringVar(&f.To, "to", "", "the other end of the link that --rate slows, instead of all of the host's")
 	flags.IntVar(&wrong, "wrong", -1, "index of a GPU that corrupts its results")
 	flags.BoolVar(&f.Hang, "hang", false, "its ranks stand still as soon as they have to talk to another host")
+	flags.DurationVar(&throttle, "throttle", 0, "time that every fifth iteration takes longer on it, such as 50ms")
 	flags.BoolVar(&f.NoStart, "no-start", false, "no program can use its GPUs")
 	flags.BoolVar(&ended, "clear", false, "end the host's faults")
 	return cmd

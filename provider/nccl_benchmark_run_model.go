@@ -13,17 +13,27 @@ import (
 
 // runModel is one nccl-tests run.
 type runModel struct {
-	Scope           string       `tfsdk:"scope"`
-	Nodes           []string     `tfsdk:"nodes"`
-	Repeat          int          `tfsdk:"repeat"`
-	Purpose         types.String `tfsdk:"purpose"`
-	Outcome         string       `tfsdk:"outcome"`
-	Failure         types.String `tfsdk:"failure"`
-	PeakBusbwGBPerS *float64     `tfsdk:"peak_busbw_gb_per_s"`
-	Seconds         float64      `tfsdk:"seconds"`
-	ExitStatus      int          `tfsdk:"exit_status"`
-	LogPath         string       `tfsdk:"log_path"`
-	LogSHA256       string       `tfsdk:"log_sha256"`
+	Scope           string           `tfsdk:"scope"`
+	Nodes           []string         `tfsdk:"nodes"`
+	Repeat          int              `tfsdk:"repeat"`
+	Purpose         types.String     `tfsdk:"purpose"`
+	Outcome         string           `tfsdk:"outcome"`
+	Failure         types.String     `tfsdk:"failure"`
+	PeakBusbwGBPerS *float64         `tfsdk:"peak_busbw_gb_per_s"`
+	Iterations      *steadinessModel `tfsdk:"iterations"`
+	Seconds         float64          `tfsdk:"seconds"`
+	ExitStatus      int              `tfsdk:"exit_status"`
+	LogPath         string           `tfsdk:"log_path"`
+	LogSHA256       string           `tfsdk:"log_sha256"`
+}
+
+// steadinessModel has the fields of job.Steadiness.
+type steadinessModel struct {
+	SizeBytes int64   `tfsdk:"size_bytes"`
+	FastestUS float64 `tfsdk:"fastest_us"`
+	MeanUS    float64 `tfsdk:"mean_us"`
+	P99US     float64 `tfsdk:"p99_us"`
+	SlowestUS float64 `tfsdk:"slowest_us"`
 }
 
 func runsFrom(result *job.Result) []runModel {
@@ -39,6 +49,7 @@ func runsFrom(result *job.Result) []runModel {
 		}
 		if run.Report != nil {
 			model.PeakBusbwGBPerS = peakBusbw(run.Report)
+			model.Iterations = (*steadinessModel)(run.Report.Steadiness())
 		}
 		models = append(models, model)
 	}

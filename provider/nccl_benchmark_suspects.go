@@ -55,6 +55,8 @@ func patternAttributes() map[string]schema.Attribute {
 				"index": schema.Int64Attribute{MarkdownDescription: "Index of the GPU or rail; null for others.", Computed: true},
 				"confidence": schema.StringAttribute{MarkdownDescription: "`certain`: bad alone, or with good partners while the others are good without it. " +
 					"`likely`: bad with different partners that are good. `possible`: nothing better is known.", Computed: true},
+				"symptom": schema.StringAttribute{MarkdownDescription: "`slow`, `unsteady` (fast in some iterations and far slower in others), `wrong` " +
+					"(values), or `failed` (runs with it do not come to their end).", Computed: true},
 				"evidence": schema.ListAttribute{MarkdownDescription: "Sentences with the numbers.", Computed: true, ElementType: types.StringType},
 			}},
 		},
@@ -75,6 +77,7 @@ type suspectModel struct {
 	Nodes      []string `tfsdk:"nodes"`
 	Index      *int     `tfsdk:"index"`
 	Confidence string   `tfsdk:"confidence"`
+	Symptom    string   `tfsdk:"symptom"`
 	Evidence   []string `tfsdk:"evidence"`
 }
 
@@ -83,7 +86,7 @@ func (m *ncclBenchmarkModel) takeSuspects(ctx context.Context, result *job.Resul
 	suspects := make([]suspectModel, 0, len(result.Suspects))
 	for _, s := range result.Suspects {
 		suspects = append(suspects, suspectModel{
-			Kind: string(s.Kind), Nodes: append([]string{}, s.Nodes...), Index: s.Index, Confidence: string(s.Confidence), Evidence: s.Evidence,
+			Kind: string(s.Kind), Nodes: append([]string{}, s.Nodes...), Index: s.Index, Confidence: string(s.Confidence), Symptom: string(s.Symptom), Evidence: s.Evidence,
 		})
 	}
 	m.Suspects = listFrom(ctx, diags, suspects)

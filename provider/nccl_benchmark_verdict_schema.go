@@ -226,10 +226,22 @@ func verdictResultAttributes() map[string]schema.Attribute {
 				"outcome":             schema.StringAttribute{MarkdownDescription: "`pass`, `warn`, `fail` or `could_not_run`. With `repeats` the bandwidth is judged over all of them.", Computed: true},
 				"failure":             schema.StringAttribute{MarkdownDescription: "Why the outcome is not `pass`; null when it is.", Computed: true},
 				"peak_busbw_gb_per_s": schema.Float64Attribute{MarkdownDescription: "Best bus bandwidth, in 10^9 bytes per second.", Computed: true},
-				"seconds":             schema.Float64Attribute{MarkdownDescription: "How long it took, in seconds.", Computed: true},
-				"exit_status":         schema.Int64Attribute{MarkdownDescription: "Exit status; -1 when it did not end by itself.", Computed: true},
-				"log_path":            schema.StringAttribute{MarkdownDescription: "File on the head node with everything that it printed.", Computed: true},
-				"log_sha256":          schema.StringAttribute{MarkdownDescription: "SHA-256 digest of that file.", Computed: true},
+				"iterations": schema.SingleNestedAttribute{
+					MarkdownDescription: "How single iterations of the largest size differ, in runs that search for the culprit; null for others, and where " +
+						"nccl-tests are older than 2.19.2.",
+					Computed: true,
+					Attributes: map[string]schema.Attribute{
+						"size_bytes": schema.Int64Attribute{MarkdownDescription: "Message size, in bytes.", Computed: true},
+						"fastest_us": schema.Float64Attribute{MarkdownDescription: "Time of the fastest iteration, in microseconds.", Computed: true},
+						"mean_us":    schema.Float64Attribute{MarkdownDescription: "Mean over all iterations, which the bus bandwidth is of, in microseconds.", Computed: true},
+						"p99_us":     schema.Float64Attribute{MarkdownDescription: "99th percentile, in microseconds; with less than 100 iterations the slowest.", Computed: true},
+						"slowest_us": schema.Float64Attribute{MarkdownDescription: "Time of the slowest iteration, in microseconds.", Computed: true},
+					},
+				},
+				"seconds":     schema.Float64Attribute{MarkdownDescription: "How long it took, in seconds.", Computed: true},
+				"exit_status": schema.Int64Attribute{MarkdownDescription: "Exit status; -1 when it did not end by itself.", Computed: true},
+				"log_path":    schema.StringAttribute{MarkdownDescription: "File on the head node with everything that it printed.", Computed: true},
+				"log_sha256":  schema.StringAttribute{MarkdownDescription: "SHA-256 digest of that file.", Computed: true},
 			}},
 		},
 	}

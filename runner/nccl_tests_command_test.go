@@ -24,14 +24,23 @@ import (
 // a compiler for GPUs would build.
 func sourceArchive(t *testing.T, makefile string) []byte {
 	t.Helper()
-	source, err := os.ReadFile("../internal/labhost/standin/src/all_reduce_perf.c")
+	files := map[string]string{"Makefile": makefile}
+	const folder = "../internal/labhost/standin/src"
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		source, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files["src/"+entry.Name()] = string(source)
 	}
 	var text bytes.Buffer
 	zipped := gzip.NewWriter(&text)
 	archive := tar.NewWriter(zipped)
-	for name, content := range map[string]string{"Makefile": makefile, "src/all_reduce_perf.c": string(source)} {
+	for name, content := range files {
 		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "nccl-tests-1.0/" + name, Mode: 0o644, Size: int64(len(content))}); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +64,7 @@ endif
 all:
 	@test -f "$(MPI_HOME)/include/mpi.h"
 	@mkdir -p build
-	mpicc -std=gnu11 -O2 $(CFLAGS_OF_USER) -o build/all_reduce_perf src/all_reduce_perf.c
+	mpicc -std=gnu11 -O2 $(CFLAGS_OF_USER) -o build/all_reduce_perf src/all_reduce_perf.c -lm
 `
 
 // serveArchive serves an archive, and counts how often it is fetched.

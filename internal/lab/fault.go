@@ -12,6 +12,8 @@ type Fault struct {
 	WrongGPU *int `json:"wrong_gpu,omitempty"`
 	// Hang has the host's ranks stand still as soon as they have to talk to another host.
 	Hang bool `json:"hang,omitempty"`
+	// ThrottleMilliseconds is by how much every fifth iteration takes longer on the host; 0 does nothing.
+	ThrottleMilliseconds int `json:"throttle_milliseconds,omitempty"`
 	// NoStart keeps every program from using the host's GPUs.
 	NoStart bool `json:"no_start,omitempty"`
 }

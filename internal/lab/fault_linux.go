@@ -28,6 +28,9 @@ func (l *Lab) SetFault(ctx context.Context, host string, f Fault) error {
 	if f.NoStart {
 		lines = append(lines, "no_start=1")
 	}
+	if f.ThrottleMilliseconds > 0 {
+		lines = append(lines, fmt.Sprintf("throttle=%d", f.ThrottleMilliseconds))
+	}
 	if len(lines) == 0 {
 		return nil
 	}
@@ -39,7 +42,7 @@ func (l *Lab) ClearFaults(ctx context.Context, host string) error {
 	if err := l.askFault(ctx, controlRequest{Operation: operationFault, Host: host}); err != nil {
 		return err
 	}
-	return l.onStandIns(ctx, host, `sed -i '/^faulty=/d;/^hang=/d;/^no_start=/d' `+standin.GPUFilePath)
+	return l.onStandIns(ctx, host, `sed -i '/^faulty=/d;/^hang=/d;/^no_start=/d;/^throttle=/d' `+standin.GPUFilePath)
 }
 
 func (l *Lab) askFault(ctx context.Context, request controlRequest) error {

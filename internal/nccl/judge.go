@@ -15,6 +15,7 @@ import (
 const (
 	KindTooSlow         = "too_slow"         // below the expected bus bandwidth
 	KindSlow            = "slow"             // below the bus bandwidth that warns
+	KindUnsteady        = "unsteady"         // fast enough on average, but not in all iterations
 	KindRegression      = "regression"       // slower than the baseline
 	KindOtherBaseline   = "other_baseline"   // the baseline is of another kind of run
 	KindWrongRanks      = "wrong_ranks"      // not the ranks or hosts that were asked for

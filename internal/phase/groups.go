@@ -26,6 +26,8 @@ type groups struct {
 	benchmark job.Benchmark
 	options   pattern.Options
 	limit     time.Duration
+	// iterations says that single iterations are timed.
+	iterations bool
 }
 
 // leastLimit is how long a run of a group may take at least; more where others took long.
@@ -33,8 +35,8 @@ const leastLimit = 2 * time.Minute
 
 // groups gives what measures groups. They are judged by the limits of the run over all nodes, and where that was only too
 // slow, they measure only the sizes that were judged.
-func (w *work) groups(gpus int, all *job.Summary) *groups {
-	g := &groups{work: w, gpus: gpus, benchmark: *w.Job.Benchmark}
+func (w *work) groups(ctx context.Context, gpus int, all *job.Summary) *groups {
+	g := &groups{work: w, gpus: gpus, benchmark: *w.Job.Benchmark, iterations: w.timesIterations(ctx)}
 	for _, n := range w.near {
 		g.options.Nodes = append(g.options.Nodes, n.Name)
 	}
@@ -156,6 +158,9 @@ func (g *groups) measureRail(ctx context.Context, round pattern.Round) ([]patter
 func (g *groups) runOf(ctx context.Context, nodes []*nodeWork, gpus int, b job.Benchmark) (run, error) {
 	r, err := g.together(ctx, nodes, gpus, b)
 	r.limit = g.limit
+	if g.iterations && err == nil {
+		r.timeIterations()
+	}
 	return r, err
 }
 
@@ -184,7 +189,7 @@ func inOneLine(m job.Measurement) string {
 
 // trial is what a run says of its nodes.
 func (w *work) trial(nodes []int, m job.Measurement) pattern.Trial {
-	t := pattern.Trial{Nodes: nodes, GBPerS: bandwidthOf(m)}
+	t := pattern.Trial{Nodes: nodes, GBPerS: bandwidthOf(m), Fastest: fastestOf(m)}
 	if m.Failure == nil || m.Outcome == job.Pass || m.Outcome == job.Warn {
 		return t
 	}

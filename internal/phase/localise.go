@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/nccl"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/pattern"
 )
 
@@ -87,7 +88,7 @@ func (p localise) auto(ctx context.Context, gpus int) (pattern.Finding, error) {
 	case len(among) < 2:
 		return pattern.Finding{}, skipped("there are no two nodes left to measure together")
 	}
-	g := p.groups(gpus, all)
+	g := p.groups(ctx, gpus, all)
 	var whole *pattern.Trial
 	if all != nil && len(p.suspects) == 0 {
 		whole = new(p.trial(among, *p.worstOfAll()))
@@ -97,7 +98,7 @@ func (p localise) auto(ctx context.Context, gpus int) (pattern.Finding, error) {
 
 // fixed measures by the pattern that the job names.
 func (p localise) fixed(ctx context.Context, gpus int) (pattern.Finding, error) {
-	g := p.groups(gpus, nil)
+	g := p.groups(ctx, gpus, nil)
 	switch p.pattern() {
 	case job.PatternPairs:
 		return pattern.Pairs(ctx, g.options, g.measure)
@@ -122,8 +123,14 @@ func (p localise) verdict(f pattern.Finding) error {
 			worst = &f.Trials[i]
 		}
 	}
-	if worst == nil || worst.Verdict == pattern.Good {
+	switch {
+	case worst == nil || worst.Verdict == pattern.Good:
 		return remark{job.Pass, f.Conclusion}
+	case worst.Verdict == pattern.Unsteady: // all reach their mark
+		return &Stop{job.Warn, job.Failure{
+			Kind: nccl.KindUnsteady, Message: "single iterations are far slower than others: " + f.Conclusion,
+			Advice: "look for what comes and goes on the suspects: links that flap, clocks that are throttled, other programs",
+		}}
 	}
 	failure := job.Failure{
 		Kind: "suspects", Message: worst.Said + " (" + f.Conclusion + ")",
@@ -154,7 +161,7 @@ func (w *work) badAlone() []job.Suspect {
 			continue
 		}
 		suspect := job.Suspect{
-			Kind: job.SuspectNode, Nodes: s.Nodes, Confidence: job.Certain, Replace: true,
+			Kind: job.SuspectNode, Nodes: s.Nodes, Confidence: job.Certain, Symptom: symptomOf(s), Replace: true,
 			Evidence: []string{"alone: " + s.Failure.Message},
 		}
 		if isSlow(s.Failure) {
@@ -168,6 +175,17 @@ func (w *work) badAlone() []job.Suspect {
 		suspects = append(suspects, suspect)
 	}
 	return suspects
+}
+
+// symptomOf says how a node shows that is bad alone.
+func symptomOf(s *job.Summary) job.Symptom {
+	switch {
+	case s.Outcome == job.CouldNotRun:
+		return job.SymptomFailed
+	case isSlow(s.Failure):
+		return job.SymptomSlow
+	}
+	return job.SymptomWrong
 }
 
 // without gives the nodes that no suspicion is about.

@@ -46,7 +46,7 @@ func wrongGPUs(node job.Suspect, runs []job.Measurement) []job.Suspect {
 			continue
 		}
 		wrong = append(wrong, job.Suspect{
-			Kind: job.SuspectGPU, Nodes: node.Nodes, Index: &gpu, Confidence: job.Certain, Replace: node.Replace,
+			Kind: job.SuspectGPU, Nodes: node.Nodes, Index: &gpu, Confidence: job.Certain, Symptom: job.SymptomWrong, Replace: node.Replace,
 			Evidence: slices.Concat(node.Evidence, []string{fmt.Sprintf("GPU %d alone: %s", gpu, m.Failure.Message)}),
 		})
 	}

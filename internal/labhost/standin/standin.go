@@ -7,7 +7,7 @@ package standin
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -30,8 +30,8 @@ const (
 var ErrNoCompiler = errors.New("mpicc is not installed: install Open MPI with its compiler " +
 	"(Debian, Ubuntu: openmpi-bin libopenmpi-dev; Oracle Linux: openmpi-devel) and put it into PATH")
 
-//go:embed src/all_reduce_perf.c
-var allReducePerfSource []byte
+//go:embed src/*.c src/*.h
+var allReducePerfSource embed.FS
 
 //go:embed src/nvidia-smi.sh
 var nvidiaSMIScript []byte
@@ -43,19 +43,16 @@ func Build(ctx context.Context, outDir string) error {
 	if err != nil {
 		return fmt.Errorf("build the lab's %s: %w", AllReducePerf, ErrNoCompiler)
 	}
-	source, err := os.CreateTemp("", "all_reduce_perf-*.c")
+	source, err := os.MkdirTemp("", "all_reduce_perf-")
 	if err != nil {
 		return fmt.Errorf("build the lab's %s: %w", AllReducePerf, err)
 	}
-	defer func() { _ = os.Remove(source.Name()) }()
-	if _, err = source.Write(allReducePerfSource); err == nil {
-		err = source.Close()
-	}
-	if err != nil {
+	defer func() { _ = os.RemoveAll(source) }()
+	if err := os.CopyFS(source, allReducePerfSource); err != nil {
 		return fmt.Errorf("write the source of the lab's %s: %w", AllReducePerf, err)
 	}
 	target := filepath.Join(outDir, AllReducePerf)
-	compile := exec.CommandContext(ctx, mpicc, "-std=gnu11", "-O2", "-Wall", "-o", target, source.Name()) // #nosec G204 -- mpicc of PATH, our own source
+	compile := exec.CommandContext(ctx, mpicc, "-std=gnu11", "-O2", "-Wall", "-o", target, filepath.Join(source, "src", "all_reduce_perf.c"), "-lm") // #nosec G204 -- mpicc of PATH, our own source
 	if output, err := compile.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile the lab's %s: %w\n%s", AllReducePerf, err, strings.TrimSpace(string(output)))
 	}

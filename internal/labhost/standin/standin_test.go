@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -168,6 +169,89 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("status %d\nstdout %s\nstderr %s", status, stdout, stderr)
 			}
 		})
+	}
+}
+
+// The text and the JSON report of single iterations are of the form that nccl-tests 2.19.6 print on GPUs.
+func TestSingleIterations(t *testing.T) {
+	t.Parallel()
+	dir := built(t, append(GPUFile(2, model, 40<<30), "throttle=20\n"...))
+	args := []string{"-b", "1M", "-e", "4M", "-f", "4", "-n", "10", "-z", "3", "-I", "1", "-K", "1", "-J", "out.json"}
+	stdout, stderr, status := run(t, dir, "mpirun", mpirun("2", "./all_reduce_perf", args...)...)
+	if status != 0 || stderr != "" {
+		t.Fatalf("status %d, %s", status, stderr)
+	}
+	for _, want := range []string{"time excludes barrier \n", "; summary skips first 1 iterations \n"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is not in\n%s", want, stdout)
+		}
+	}
+	recorded, err := os.ReadFile("../../nccl/testdata/v2.19.6.periter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := table(stdout), table(string(recorded)); !slices.Equal(got[:3], want[:3]) || len(got) != len(want) || len(got[3]) != len(want[3]) {
+		t.Errorf("got\n%s\nwant it as\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "out.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, report := range map[string]string{"text": stdout, "JSON": string(text)} {
+		output, err := nccl.Parse(strings.NewReader(report), &status)
+		if err != nil || len(output.Reports) != 1 || output.Failure != nil {
+			t.Fatalf("%s: %+v, %v", name, output, err)
+		}
+		for _, row := range output.Reports[0].Rows {
+			it := row.InPlace.Iterations
+			if it == nil || *it.MaxUS < 20000 || *it.MinUS > *row.InPlace.TimeUS || *it.P99US != *it.MaxUS || *it.CVPercent < 1 {
+				t.Fatalf("%s: %+v", name, it)
+			}
+			if name == "JSON" && (*it.Skipped != 1 || len(it.TimesUS) != 10 || len(it.ProcessMaxTimesUS) != 2 || it.TimesUS[4] < 20000 || it.ProcessMaxTimesUS[1][9] < 20000) {
+				t.Errorf("%+v", it)
+			}
+		}
+	}
+}
+
+// table gives the column heads and the rows.
+func table(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "out-of-place") || strings.HasPrefix(line, "#       size") || strings.HasPrefix(line, "#        (B)") || strings.HasPrefix(line, "  ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Versions that do not know an option print their usage, and end well.
+func TestEarlierVersions(t *testing.T) {
+	t.Parallel()
+	dir := built(t, nil)
+	for _, test := range []struct {
+		version, option string
+		usage           bool
+		json            string
+	}{
+		{"2.18.5", "-I", true, `"version":1,`}, {"2.19.1", "-I", true, `"version":1,`},
+		{"2.19.2", "-I", false, `"version":2,`}, {"2.19.5", "-K", true, `"version":2,`}, {"2.19.6", "-K", false, `"version":3,`},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "gpus"), append(GPUFile(2, model, 40<<30), "nccl_tests="+test.version+"\n"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, status := run(t, dir, "./all_reduce_perf", "-b", "1K", "-e", "1K", "-g", "2", test.option, "1")
+		if usage := strings.Contains(stdout, "USAGE: "); status != 0 || usage != test.usage || usage != strings.Contains(stderr, "invalid option -- '"+test.option[1:]) {
+			t.Errorf("%s with %s: status %d, %s%s", test.version, test.option, status, stdout, stderr)
+		}
+		if help, _, _ := run(t, dir, "./all_reduce_perf", "-h"); strings.Contains(help, "["+test.option+",") == test.usage {
+			t.Errorf("%s: %s", test.version, help)
+		}
+		stdout, _, status = run(t, dir, "./all_reduce_perf", "-b", "1K", "-e", "1K", "-g", "2", "-J", test.version+test.option+".json")
+		text, _ := os.ReadFile(filepath.Join(dir, test.version+test.option+".json"))
+		if status != 0 || !strings.Contains(stdout, "# nccl-tests version "+test.version+" ") || !strings.Contains(string(text), test.json) || !json.Valid(text) {
+			t.Errorf("%s: status %d, %s%s", test.version, status, stdout, text)
+		}
 	}
 }
 
