@@ -113,7 +113,7 @@ func TestSingleIterationsTellWhoIsUnsteady(t *testing.T) {
 			b.Pattern, b.GPUsPerNode, b.Iterations, b.MinSizeBytes, b.MaxSizeBytes = job.PatternTwoPass, 1, 5, 1<<20, 1<<20
 			b.Expect.MinBusbwGBPerS = new(0.005)
 			c.spoil(2, "nccl_tests="+version)
-			c.spoil(3, "throttle=200")
+			c.spoil(3, "throttle=600")
 			result, status := c.run()
 			if !slices.Equal(names(result.Suspects), want) {
 				t.Fatalf("status %d, %s, %v: %s", status, result.Outcome, names(result.Suspects), result.Conclusion)
