@@ -33,10 +33,10 @@ func TestCommands(t *testing.T) {
 	}{
 		{"status", exitNotRunning, ""},
 		{"requests", exitNotRunning, ""},
-		{"up --hosts=planets", exitError, ""},
+		{"up --hosts=planets", exitUsage, ""},
 		{"up --hosts=none --time-scale=x", exitUsage, ""},
-		{"up --hosts=none --time-scale=NaN", exitError, ""},
-		{"up --hosts=none --time-scale=-1", exitError, ""},
+		{"up --hosts=none --time-scale=NaN", exitUsage, ""},
+		{"up --hosts=none --time-scale=-1", exitUsage, ""},
 		{"up --hosts=none --capacity=BM.GPU99=1", exitError, ""},
 		{"scenario " + good, exitNotRunning, ""},
 		{"up --hosts=none --scenario=" + bad, exitUsage, ""},

@@ -56,7 +56,7 @@ func exitStatus(err error) int {
 	switch {
 	case errors.As(err, &status):
 		return int(status)
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.Is(err, lab.ErrConfig):
 		return exitUsage
 	case errors.Is(err, lab.ErrNotRunning):
 		return exitNotRunning

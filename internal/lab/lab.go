@@ -27,6 +27,8 @@ var (
 	ErrNotRunning = errors.New("no lab is running")
 	// ErrUnsupported says that this machine cannot run a lab; the message says what to do.
 	ErrUnsupported = errors.New("this machine cannot run the lab's hosts")
+	// ErrConfig says that a [Config] has a value that is none.
+	ErrConfig = errors.New("a lab cannot be so")
 )
 
 // HostMode says what an instance is.

@@ -71,21 +71,28 @@ func (c Config) scarcity() ocisim.Scenario {
 	return ocisim.Scenario{Capacity: c.Capacity, Shortage: c.Shortage, KeepVacancies: c.KeepVacancies}
 }
 
+func (c Config) check() error {
+	if c.Hosts != "" && c.Hosts != HostsLinux && c.Hosts != HostsNone {
+		return fmt.Errorf("host mode %q is unknown; choose %q or %q", c.Hosts, HostsLinux, HostsNone)
+	}
+	if c.Init != "" && c.Init != InitPlain && c.Init != InitSystemd {
+		return fmt.Errorf("init %q is unknown; choose %q or %q", c.Init, InitPlain, InitSystemd)
+	}
+	if c.GPUsPerHost < 0 {
+		return fmt.Errorf("%d GPUs a host are no number", c.GPUsPerHost)
+	}
+	if !(c.TimeScale >= 0) || math.IsInf(c.TimeScale, 1) { // so that NaN is none
+		return fmt.Errorf("time scale %g is no number above zero", c.TimeScale)
+	}
+	return nil
+}
+
 // Start starts a lab and returns when its API and its bastion answer; ctx bounds the start, not the lab.
 // It fails with [ErrRunning] where a lab has the same state directory, and with [ErrUnsupported] where
-// hosts are impossible or programs are missing.
+// hosts are impossible or programs are missing, and with [ErrConfig] where cfg has a value that is none.
 func Start(ctx context.Context, cfg Config) (*Lab, error) {
-	if cfg.Hosts != "" && cfg.Hosts != HostsLinux && cfg.Hosts != HostsNone {
-		return nil, fmt.Errorf("start the lab: host mode %q is unknown; choose %q or %q", cfg.Hosts, HostsLinux, HostsNone)
-	}
-	if cfg.Init != "" && cfg.Init != InitPlain && cfg.Init != InitSystemd {
-		return nil, fmt.Errorf("start the lab: init %q is unknown; choose %q or %q", cfg.Init, InitPlain, InitSystemd)
-	}
-	if cfg.GPUsPerHost < 0 {
-		return nil, fmt.Errorf("start the lab: %d GPUs a host are no number", cfg.GPUsPerHost)
-	}
-	if !(cfg.TimeScale >= 0) || math.IsInf(cfg.TimeScale, 1) { // so that NaN is none
-		return nil, fmt.Errorf("start the lab: time scale %g is no number above zero", cfg.TimeScale)
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("start the lab: %w: %w", ErrConfig, err)
 	}
 	lab := &Lab{temporary: cfg.Dir == ""}
 	if err := makeDir(&cfg); err != nil {
