@@ -35,15 +35,10 @@ eval "$("$lab" env --dir "$work/lab")"
 
 # Terraform installs the provider from a mirror that holds what was just built.
 cp -r examples/quickstart "$work/quickstart"
-version=$(cat VERSION)
-platform=$(go env GOOS)_$(go env GOARCH)
-mirror=$work/mirror/registry.terraform.io/ocihpc/ocihpc/$version/$platform
-mkdir -p "$mirror"
-ln -s "$PWD/bin/terraform-provider-ocihpc" "$mirror/terraform-provider-ocihpc_v$version"
 cat >"$work/terraformrc" <<RC
 provider_installation {
   filesystem_mirror {
-    path = "$work/mirror"
+    path = "$PWD/bin/mirror"
   }
 }
 RC
