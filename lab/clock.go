@@ -19,8 +19,9 @@ func newClock(dir *string) *cobra.Command {
 		Long: `clock shows how much of OCI's time has passed in the region: boots, terminations, retries and
 the time for which terminated resources stay readable run on this clock. Timestamps do not: they are
 the wall clock's.`,
-		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return turnClock(cmd, *dir, 0) },
+		Example: "  ocihpc-lab clock\n  ocihpc-lab clock advance 30m",
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return turnClock(cmd, *dir, 0) },
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use: "advance DURATION", Short: "Let a time of OCI's pass at once",

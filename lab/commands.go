@@ -59,7 +59,7 @@ the signal that ended it.`,
 	root.PersistentFlags().StringVar(&dir, "dir", lab.DefaultDir(), "state directory: keys, files for clients, logs, the region's state, the hosts' disks")
 	root.PersistentFlags().Lookup("dir").DefValue = "ocihpc-lab in $XDG_STATE_HOME or ~/.local/state" // for everybody's manual page
 	root.AddCommand(newUp(&dir), newDown(&dir), newStatus(&dir), newRequests(&dir), newScenario(&dir), newFault(&dir), newClock(&dir), newEnv(&dir), newExec(&dir), newRun(),
-		manpage.Command(arguments))
+		manpage.Command("ocihpc-lab", arguments))
 	return root
 }
 
@@ -163,7 +163,8 @@ func newDown(dir *string) *cobra.Command {
 		Long: `down stops the region and its hosts and removes its state: resources, keys, and the hosts'
 disks. With --keep the state stays, and the next "up" goes on with it. Without, it also removes what a
 region has left that was killed.`,
-		Args: arguments(cobra.NoArgs),
+		Example: "  ocihpc-lab down\n  ocihpc-lab down --keep && ocihpc-lab up",
+		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lab.Open(cmd.Context(), *dir)
 			switch {

@@ -43,6 +43,11 @@ func TestGuides(t *testing.T) {
 			t.Errorf("effect %s is not in the guide", effect)
 		}
 	}
+	for _, command := range newCommand().Commands() {
+		if command.Example == "" {
+			t.Errorf("the help of %s has no example", command.Name())
+		}
+	}
 	for _, line := range regexp.MustCompile(`(?m)^ocihpc-lab ([a-z]+)|\(ocihpc-lab ([a-z]+)`).FindAllStringSubmatch(guides, -1) {
 		name := line[1] + line[2]
 		if command, _, err := newCommand().Find([]string{name}); err != nil || command.Name() != name {

@@ -29,6 +29,9 @@ func TestShownCommands(t *testing.T) {
 		if file == "help" {
 			for _, command := range append(newRootCommand().Commands(), newRootCommand()) {
 				text += command.Example + "\n"
+				if command.Example == "" && !command.Hidden {
+					t.Errorf("the help of %s has no example", command.Name())
+				}
 			}
 		} else {
 			content, err := os.ReadFile(file) // #nosec G304 -- of this repository

@@ -53,7 +53,7 @@ These stay as they are. A command's own help says what they mean for it.`,
 	root.AddCommand(newRunCommand(), newStartCommand(), newAttachCommand(), newCancelCommand(), newCheckCommand(), newMirrorCommand(),
 		newParseCommand(), newRanksCommand(), newReportCommand(), newRshCommand(), newShapesCommand(), newSuperviseCommand(), newVersionCommand())
 	root.AddCommand(newContainerCommand(), newNCCLTestsCommand(), newSetupCommand(), newApplyCommand(), newGiveCommand(), newJobsCommand(), newCleanCommand(),
-		manpage.Command(arguments))
+		manpage.Command("ocihpc-runner", arguments))
 	return root
 }
 

@@ -40,6 +40,8 @@ Exit status:
   1  there is a failure: the run did not end, could not start, or gave wrong values
   2  the file cannot be read
   64 wrong usage`,
+		Example: `  ocihpc-runner parse nccl.log
+  ocihpc-runner parse slurm-42.out --output json | jq .failure`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var status *int

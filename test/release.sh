@@ -15,8 +15,8 @@ fail() {
 	exit 1
 }
 
-# What goreleaser puts beside the release is about the machine, and not published.
-published() { (cd "$1" && find . -maxdepth 1 -type f ! -name '*.json' ! -name '*.yaml' -o -name '*.cdx.json' | sort); }
+# What goreleaser puts beside the release is about the machine, and not published; a signature has its time in it.
+published() { (cd "$1" && find . -maxdepth 1 -type f ! -name '*.json' ! -name '*.yaml' ! -name '*.sig' -o -name '*.cdx.json' | sort); }
 
 sums=dist/${provider}_SHA256SUMS
 for name in "$provider"_{linux,darwin,windows}_{amd64,arm64}.zip "${provider}_manifest.json" \

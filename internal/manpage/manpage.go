@@ -14,16 +14,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Command is the command "man DIRECTORY", which writes the pages of the program that it is added to. Check is what
-// turns a wrong number of arguments into the program's own error.
-func Command(check func(cobra.PositionalArgs) cobra.PositionalArgs) *cobra.Command {
+// Command is the command "man DIRECTORY", which writes the pages of a program. Check is what turns a wrong number of
+// arguments into the program's own error.
+func Command(program string, check func(cobra.PositionalArgs) cobra.PositionalArgs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIRECTORY",
 		Short: "Write the manual pages",
 		Long: `Write a manual page for each command into a directory, which is made if it is not there. The directory man1 of a
 place that "manpath" names is where man(1) finds them.`,
-		Args: check(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return Write(args[0], cmd.Root()) },
+		Example: "  " + program + " man ~/.local/share/man/man1 && man " + program,
+		Args:    check(cobra.ExactArgs(1)),
+		RunE:    func(cmd *cobra.Command, args []string) error { return Write(args[0], cmd.Root()) },
 	}
 }
 

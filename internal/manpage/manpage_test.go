@@ -29,7 +29,7 @@ func program() *cobra.Command {
 	if err := sub.Flags().MarkHidden("internal"); err != nil {
 		panic(err)
 	}
-	root.AddCommand(sub, &cobra.Command{Use: "secret", Hidden: true, RunE: run}, Command(func(c cobra.PositionalArgs) cobra.PositionalArgs { return c }))
+	root.AddCommand(sub, &cobra.Command{Use: "secret", Hidden: true, RunE: run}, Command("tool", func(c cobra.PositionalArgs) cobra.PositionalArgs { return c }))
 	return root
 }
 
