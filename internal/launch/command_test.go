@@ -54,7 +54,7 @@ func TestMPIRunOfOpenMPI5(t *testing.T) {
 		"--prtemca", "plm_ssh_agent", "/usr/bin/env /r rsh", "--prtemca", "plm_ssh_no_tree_spawn", "1",
 		"--prtemca", "plm_ssh_num_concurrent", "128", "--prtemca", "prte_keep_fqdn_hostnames", "1",
 		"--prtemca", "prte_if_include", "10.0.1.0/24", "--mca", "btl_tcp_if_include", "10.0.1.0/24",
-		"--bind-to", "none", "--map-by", "ppr:8:node", "--host", "10.0.1.2:8,10.0.1.3:8", "-np", "16",
+		"--bind-to", "none", "--map-by", "ppr:8:node", "--host", "localhost:8,10.0.1.3:8", "-np", "16",
 		"-x", "NCCL_DEBUG", "/opt/nccl/all_reduce_perf", "-b", "8",
 	}
 	if !slices.Equal(got.Argv, want) {

@@ -65,6 +65,9 @@ func MPIRun(m MPI) (Command, error) {
 	for i, host := range m.Hosts {
 		hosts[i] = host + ":" + strconv.Itoa(m.RanksPerHost)
 	}
+	if names.local != "" {
+		hosts[0] = names.local + ":" + strconv.Itoa(m.RanksPerHost)
+	}
 	argv = append(argv, "--bind-to", "none", "--map-by", fmt.Sprintf("ppr:%d:node", m.RanksPerHost), "--host", strings.Join(hosts, ","))
 	return m.end(argv, map[string]string{SocketVariable: m.Socket}), nil
 }
@@ -105,14 +108,14 @@ type names struct {
 	plm     string // component that starts them by an agent
 	runtime string // prefix of general parameters
 	daemons string // parameter for the networks that they talk over
+	local   string // the first host, where its address does not do: PRRTE finds no slots on its own node by that
 }
 
-// namesOf gives the names of a version: from 5 on, the daemons are PRRTE's. Of those, the names are taken from PRRTE's
-// sources and documentation; no run with Open MPI 5 was at hand to prove them.
+// namesOf gives the names of a version: from 5 on, the daemons are PRRTE's.
 func namesOf(version string) names {
 	major, _, _ := strings.Cut(version, ".")
 	if number, err := strconv.Atoi(major); err == nil && number >= 5 {
-		return names{option: "--prtemca", plm: "ssh", runtime: "prte", daemons: "prte_if_include"}
+		return names{option: "--prtemca", plm: "ssh", runtime: "prte", daemons: "prte_if_include", local: "localhost"}
 	}
 	return names{option: "--mca", plm: "rsh", runtime: "orte", daemons: "oob_tcp_if_include"}
 }

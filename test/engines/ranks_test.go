@@ -151,7 +151,7 @@ func (n *nodes) killed(t *testing.T, c job.Container, client string) {
 	n.as(t, 0, "(setsid sh -c "+quoted(runBench)+" </dev/null >/dev/null 2>&1 &)")
 	for _, id := range n.ids {
 		until(t, "ranks on "+id, func() bool {
-			return strings.Contains(containertest.Run(t, n.lab, id, "pgrep all_reduce && "+client+" ps --quiet && pgrep 'orted|mpirun' && echo together || :"), "together")
+			return strings.Contains(containertest.Run(t, n.lab, id, "pgrep all_reduce && "+client+" ps --quiet && pgrep 'orted|prted|mpirun|prterun' && echo together || :"), "together")
 		})
 	}
 	containertest.Run(t, n.lab, n.ids[0], "kill -9 $(cat "+filepath.Join(home, "bench", "pid")+")")
@@ -163,7 +163,7 @@ func (n *nodes) noContainers(t *testing.T, client string) {
 	t.Helper()
 	for _, id := range n.ids {
 		until(t, "the end of all containers on "+id, func() bool {
-			return strings.TrimSpace(containertest.Run(t, n.lab, id, client+" ps --all --quiet; pgrep 'all_reduce|orted|mpirun' || :")) == ""
+			return strings.TrimSpace(containertest.Run(t, n.lab, id, client+" ps --all --quiet; pgrep 'all_reduce|orted|prted|mpirun|prterun' || :")) == ""
 		})
 	}
 }
