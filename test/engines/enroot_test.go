@@ -24,7 +24,9 @@ func TestEnroot(t *testing.T) {
 	n := startEnroot(t)
 	n.passes(t, inside(job.Container{Engine: job.Enroot, Image: n.image, Mounts: []string{gpuMount + ":ro", "/var/tmp:/scratch"}}))
 	for node := range n.ids {
-		until(t, "the end of all containers", func() bool { return n.as(t, node, "enroot list; pgrep 'all_reduce|orted|prted|mpirun|prterun' || :") == "" })
+		until(t, "the end of all containers", func() bool {
+			return n.as(t, node, "enroot list; pgrep 'all_reduce|orted|prted|mpirun|prterun' || :") == ""
+		})
 	}
 }
 
