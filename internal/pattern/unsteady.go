@@ -12,13 +12,15 @@ import (
 
 // What comes and goes, such as a link that flaps or a GPU that throttles, is slow in some iterations alone, and the mean over
 // all of them, which is a run's bandwidth, can be good in spite of it. Every machine has some unrest of its own, and nobody
-// knows how much that is: pairs of nodes are unsteady when each of their runs loses by far more than any run of the others.
+// knows how much that is: pairs of nodes are unsteady when each of their runs loses by far more than the runs of the others.
 
 const (
 	// leastLost is a loss that is told from the unrest of a quiet machine: GPUs that are well lose one to three hundredths.
 	leastLost = 0.1
 	// timesOthers is by how much more a pair loses that is unsteady.
-	timesOthers = 2
+	timesOthers = 4
+	// manyTrials is of how many trials of the others one does not count, because chance can strike any.
+	manyTrials = 4
 )
 
 // lost is how much longer an iteration takes on average than the fastest one, as a part of that; 0 when it is not known.
@@ -88,34 +90,46 @@ func (s *search) accuseUnsteady(ring, bad [][]int) []job.Suspect {
 	return suspects
 }
 
-// unsteady gives the groups each of whose trials loses by far more than every trial of the other groups; these are at
-// least as many.
+// unsteady gives the groups each of whose trials loses by far more than nearly every trial of the other groups; these are
+// at least as many.
 func unsteady(trials []Trial) [][]int {
 	type losses struct {
-		group       []int
-		least, most float64
+		group []int
+		lost  []float64 // ascending
 	}
 	var groups []losses
 	for _, t := range trials {
 		at := slices.IndexFunc(groups, func(g losses) bool { return slices.Equal(g.group, t.Nodes) })
 		if at < 0 {
-			at, groups = len(groups), append(groups, losses{t.Nodes, t.lost(), t.lost()})
+			at, groups = len(groups), append(groups, losses{group: t.Nodes})
 		}
-		groups[at].least, groups[at].most = min(groups[at].least, t.lost()), max(groups[at].most, t.lost())
+		groups[at].lost = append(groups[at].lost, t.lost())
 	}
-	slices.SortFunc(groups, func(a, b losses) int { return cmp.Compare(a.least, b.least) })
-	var others float64
+	for _, g := range groups {
+		slices.Sort(g.lost)
+	}
+	slices.SortFunc(groups, func(a, b losses) int { return cmp.Compare(a.lost[0], b.lost[0]) })
+	var others []float64
 	var found [][]int
 	for i, g := range groups {
-		if 2*i >= len(groups) && g.least > max(leastLost, timesOthers*others) {
+		if 2*i >= len(groups) && g.lost[0] > max(leastLost, timesOthers*mostBut(len(others)/manyTrials, others)) {
 			for _, bad := range groups[i:] {
 				found = append(found, bad.group)
 			}
 			return found
 		}
-		others = max(others, g.most)
+		others = append(others, g.lost...)
 	}
 	return nil
+}
+
+// mostBut gives the greatest of values but for some; 0 when there is none.
+func mostBut(some int, values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	if some >= len(sorted) {
+		return 0
+	}
+	return sorted[len(sorted)-1-some]
 }
 
 // inTurns measures pairs, those that share a node one after the other.
