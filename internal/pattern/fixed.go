@@ -149,9 +149,9 @@ func (s *search) pairs() ([][]int, error) {
 	return append(bad, more...), err
 }
 
-// endOfPairs ends a search by pairs; where it has suspected nobody but pairs are unsteady, with a closer look at iterations.
+// endOfPairs ends a search by pairs; where it has suspected nobody, with a look at single iterations.
 func (s *search) endOfPairs(suspects []job.Suspect, err error) (Finding, error) {
-	if err == nil && len(suspects) == 0 && len(unsteady(s.trials)) > 0 {
+	if err == nil && len(suspects) == 0 {
 		suspects, err = s.byIterations(indexes(len(s.Nodes)))
 	}
 	return s.end(suspects, err)

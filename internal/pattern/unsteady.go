@@ -5,6 +5,7 @@ package pattern
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
@@ -38,7 +39,7 @@ func (t Trial) differs() bool { return t.lost() > leastLost }
 // its neighbours, so that every way between neighbours is there, and what is unsteady then once more: 2 n runs for n nodes
 // and 2 for each node or link that is unsteady, at most.
 func (s *search) byIterations(nodes []int) ([]job.Suspect, error) {
-	if len(nodes) < 4 || !slices.ContainsFunc(s.trials, Trial.differs) { // of three pairs, two have a node in common
+	if len(nodes) < 4 || !unequal(s.trials) { // of three pairs, two have a node in common
 		return nil, nil
 	}
 	ring := make([][]int, len(nodes))
@@ -58,6 +59,17 @@ func (s *search) byIterations(nodes []int) ([]job.Suspect, error) {
 	bad := unsteady(s.trials[began:])
 	s.mark(bad)
 	return s.accuseUnsteady(ring, bad), nil
+}
+
+// unequal says whether a group loses by far more than another.
+func unequal(trials []Trial) bool {
+	least, most := math.Inf(1), 0.0
+	for _, t := range trials {
+		if t.Fastest > 0 {
+			least, most = min(least, t.lost()), max(most, t.lost())
+		}
+	}
+	return most > max(leastLost, timesOthers*least)
 }
 
 // mark has the good trials of groups count as unsteady.

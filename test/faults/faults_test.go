@@ -135,6 +135,9 @@ type fault struct {
 	runs  int // of groups, at most
 	check func(*testing.T, job.Result)
 	limit int // seconds for one run; 0 means plenty
+	// symptom of all suspects; empty is not looked at.
+	symptom    job.Symptom
+	iterations int // 0 means two
 }
 
 func node(indexes ...int) func([]string) []string {
@@ -157,7 +160,7 @@ var first = 0
 // be measured once.
 func faults() map[string]fault {
 	if !all {
-		return map[string]fault{"slowed link": {spoil: map[int]lab.Fault{1: {BitsPerSecond: rate}}, to: map[int]int{1: 2}, want: link(1, 2), runs: 12}}
+		return map[string]fault{"slowed link": {spoil: map[int]lab.Fault{1: {BitsPerSecond: rate}}, to: map[int]int{1: 2}, want: link(1, 2), runs: 12, symptom: job.SymptomSlow}}
 	}
 	return map[string]fault{
 		"slowed link":         {spoil: map[int]lab.Fault{2: {BitsPerSecond: rate}}, to: map[int]int{2: 3}, want: link(2, 3), runs: 16},
@@ -174,6 +177,9 @@ func faults() map[string]fault {
 				}
 			}
 		}},
+		"throttled node": {
+			spoil: map[int]lab.Fault{5: {ThrottleMilliseconds: 2000}}, want: node(5), runs: 8, symptom: job.SymptomUnsteady, iterations: 5,
+		},
 		"two slowed nodes":        {spoil: map[int]lab.Fault{1: {BitsPerSecond: rate}, 6: {BitsPerSecond: rate}}, want: node(1, 6), runs: 16},
 		"wrong and slowed":        {spoil: map[int]lab.Fault{2: {WrongGPU: &first}, 7: {BitsPerSecond: rate}}, want: node(2, 7), runs: 9},
 		"two neighbours are slow": {spoil: map[int]lab.Fault{4: {BitsPerSecond: rate}, 5: {BitsPerSecond: rate}}, want: node(4, 5), runs: 16},
@@ -219,11 +225,17 @@ func TestFaultsAreFound(t *testing.T) {
 				if f.limit > 0 {
 					b.TimeoutSeconds = f.limit
 				}
+				if f.iterations > 0 {
+					b.Iterations = f.iterations
+				}
 			})
 			var found []string
 			groups := 0
 			for _, s := range r.Suspects {
 				found = append(found, s.Name())
+				if f.symptom != "" && s.Symptom != f.symptom {
+					t.Errorf("%s is %s, want %s: %q", s.Name(), s.Symptom, f.symptom, s.Evidence)
+				}
 			}
 			for _, m := range r.Runs {
 				if m.Scope == job.ScopeGroup {
