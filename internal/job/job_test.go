@@ -76,7 +76,7 @@ func fullResult() Result {
 		Version: Version, Key: fullJob().Key(), Outcome: Fail, Failure: failure, StartedAt: now, FinishedAt: now,
 		Tuned: &Tuned{Environment: map[string]string{"NCCL_ALGO": "Ring"}, SizeBytes: 8, Default: NewSpread([]float64{1}), Best: NewSpread([]float64{2}),
 			GainPercent: new(100.0), PValue: new(0.01), Conclusion: "c", Trials: []Trial{{Environment: map[string]string{}, BusbwGBPerS: new(1.0)}, {Environment: map[string]string{}, Problem: "p"}}},
-		Suspects:     []Suspect{{Kind: SuspectGPU, Nodes: []string{"gpu-1"}, Index: &rail, Confidence: Certain, Evidence: []string{"e"}, Replace: true}},
+		Suspects:     []Suspect{{Kind: SuspectGPU, Nodes: []string{"gpu-1"}, Index: &rail, Confidence: Certain, Symptom: SymptomUnsteady, Evidence: []string{"e"}, Replace: true}},
 		ReplaceNodes: []string{"ocid1.instance.oc1..a"}, Conclusion: "c",
 		Nodes: []NodeResult{
 			{Name: "gpu-1", Address: "10.0.1.2", Checks: []Check{{Name: "gpu_count", Outcome: Warn, Message: "m", Advice: "a"}}, Facts: &Facts{
