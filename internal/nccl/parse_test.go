@@ -209,6 +209,7 @@ func TestFailuresOfTheLogs(t *testing.T) {
 		"v2.16.8.toomany": KindTooFewGPUs, "v2.19.6.toomany": KindTooFewGPUs,
 		"v2.16.8.minbw": KindMinBandwidthMissed, "v2.19.6.minbw": KindMinBandwidthMissed,
 		"mpirun4.slots": KindMPIStartFailed, "mpirun4.root": KindMPIStartFailed, "mpirun4.unreachable": KindMPIStartFailed,
+		"mpirun4.no_ssh":  KindMPIStartFailed,
 		"mpirun4.missing": KindTestsMissing, "mpirun4.killed": KindKilled, "mpirun4.crashed": KindCrashed,
 		"mpirun4.hung": KindTimeout, "mpirun4.wrong": KindWrongResults, "mpirun4.few": KindTooFewGPUs,
 	}
@@ -229,6 +230,7 @@ func TestFailuresOfTheLogs(t *testing.T) {
 		"v2.19.6.toomany":     "16 GPUs were asked for, but only 2 were found",
 		"mpirun4.wrong":       "all_reduce gave wrong values: 1 at 8 B, 1 at 64 B, 1 at 512 B and 3 more",
 		"mpirun4.unreachable": "192.0.2.1",
+		"mpirun4.no_ssh":      "finds no ssh",
 	} {
 		if message := parseLog(t, name).Failure.Message; !strings.Contains(message, part) {
 			t.Errorf("%s: %q lacks %q", name, message, part)

@@ -51,6 +51,10 @@ var (
 	concludedLine = regexp.MustCompile(`^#\s*Collective test concluded:`)
 )
 
+// summaryOfAlltoallv begins the first line that NCCL_TESTS_ALLTOALLV_PRINT_SUMMARY=1 has printed, after the head of a row and
+// between its halves, with no end of line before it.
+const summaryOfAlltoallv = "# NCCL_TESTS_ALLTOALLV_PRINT_SUMMARY:"
+
 // averageVerdict is what NCCL_TESTS_MIN_BW made of the average.
 type averageVerdict string
 
@@ -75,6 +79,9 @@ func (s *stream) line(text string, whole bool) {
 	case concludedLine.MatchString(text):
 		// The footer was the end; versions before 2.16.7 do not print this line.
 	case s.report != nil && !strings.HasPrefix(text, "#"):
+		if part, _, found := strings.Cut(text, summaryOfAlltoallv); found {
+			text, whole = part, true
+		}
 		s.report.addTokens(strings.Fields(text), whole || strings.HasSuffix(text, " "), s.parser.onRow)
 	}
 }
