@@ -201,7 +201,11 @@ for what in "$@"; do
 		need_packages $APT_BENCH || say "without $APT_BENCH, nothing is measured beside ours"
 		;;
 	vulncheck) need_tool govulncheck "$GOVULNCHECK" ;;
-	release) need_tool goreleaser "$GORELEASER" ;;
+	release)
+		# shellcheck disable=SC2086 # a list of packages
+		need_packages $APT_RELEASE
+		need_tool goreleaser "$GORELEASER"
+		;;
 	*) die "unknown: $what (one of build, lab, test, bench, lint, docs, vulncheck, release)" ;;
 	esac
 done
