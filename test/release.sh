@@ -9,6 +9,8 @@ export VERSION
 VERSION=$(cat VERSION)
 provider=terraform-provider-ocihpc_$VERSION
 work=$(mktemp -d)
+export GNUPGHOME=$work/gnupg
+mkdir -m 700 "$GNUPGHOME"
 trap 'gpgconf --kill gpg-agent; rm -rf "$work"' EXIT
 fail() {
 	echo "release: $*" >&2
@@ -17,8 +19,6 @@ fail() {
 quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; fail "failed: $*"; }; }
 
 [[ -z $(git status --porcelain --untracked-files=no) ]] || fail 'commit first: what is not committed would not be in the second release'
-export GNUPGHOME=$work/gnupg
-mkdir -m 700 "$GNUPGHOME"
 quietly gpg --batch --passphrase '' --quick-generate-key test rsa2048 sign 1d
 GPG_FINGERPRINT=$(gpg --list-keys --with-colons | awk -F : '/^fpr/ { print $10; exit }')
 export GPG_FINGERPRINT
