@@ -4,8 +4,6 @@ package provider
 
 import (
 	"context"
-	"strings"
-
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -100,23 +98,16 @@ func containerAttribute() schema.Attribute {
 // validateContainer looks at what is known of container when a configuration is planned.
 func validateContainer(ctx context.Context, config tfsdk.Config, launcher types.String, diags *diag.Diagnostics) {
 	at := path.Root("container")
-	var settings types.Object
-	diags.Append(config.GetAttribute(ctx, at, &settings)...)
-	if settings.IsNull() || settings.IsUnknown() || diags.HasError() {
+	var m containerModel
+	if !configured(ctx, config, at, &m, diags) {
 		return
 	}
 	if launcher.ValueString() == string(job.LauncherSlurm) {
 		diags.AddAttributeError(at, "Container beside Slurm", "container is for launchers other than slurm: name the image in slurm.image, which Pyxis runs.")
-	}
-	var m containerModel
-	diags.Append(config.GetAttribute(ctx, at, &m)...)
-	if diags.HasError() {
 		return
 	}
 	if m.Engine.IsUnknown() || m.Image.IsUnknown() || hasUnknown(m.Mounts) || hasUnknown(m.Devices) {
 		return // the runner looks at it, too
 	}
-	if err := m.toJob().Validate(); err != nil {
-		diags.AddAttributeError(at, "Invalid container", sentence(strings.ReplaceAll(err.Error(), "\n", "; ")))
-	}
+	addInvalid(diags, at, m.toJob().Validate())
 }

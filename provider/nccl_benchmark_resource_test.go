@@ -180,7 +180,7 @@ func TestAccNCCLBenchmark(t *testing.T) {
 			fmt.Sprintf("replace_nodes = [%q]", bad), "cannot be a reference to this benchmark")
 		values := tf.State(benchmarkAddress).Values
 		suspects := values["suspects"].([]any)
-		if len(suspects) != 1 || suspects[0].(map[string]any)["kind"] != "gpu" || suspects[0].(map[string]any)["confidence"] != "certain" {
+		if len(suspects) != 1 || suspects[0].(map[string]any)["kind"] != "gpu" || suspects[0].(map[string]any)["confidence"] != "certain" || suspects[0].(map[string]any)["symptom"] != "wrong" {
 			t.Errorf("suspects: %v", suspects)
 		}
 		if got := fmt.Sprint(values["replace_nodes"]); got != "["+bad+"]" || values["outcome"] != "fail" {

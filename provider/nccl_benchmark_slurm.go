@@ -4,8 +4,6 @@ package provider
 
 import (
 	"context"
-	"strings"
-
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -91,25 +89,18 @@ func slurmAttribute() schema.Attribute {
 // validateSlurm looks at what is known of slurm when a configuration is planned.
 func validateSlurm(ctx context.Context, config tfsdk.Config, launcher types.String, nodes types.List, diags *diag.Diagnostics) {
 	at := path.Root("slurm")
-	var settings types.Object
-	diags.Append(config.GetAttribute(ctx, at, &settings)...)
-	if settings.IsNull() || settings.IsUnknown() || diags.HasError() {
+	var m slurmModel
+	if !configured(ctx, config, at, &m, diags) {
 		return
 	}
 	if !launcher.IsUnknown() && launcher.ValueString() != string(job.LauncherSlurm) {
 		diags.AddAttributeError(at, "Slurm without its launcher", "slurm is for launcher = \"slurm\": set it, or leave slurm out.")
-	}
-	var m slurmModel
-	diags.Append(config.GetAttribute(ctx, at, &m)...)
-	if diags.HasError() {
 		return
 	}
 	if hasUnknown(m.Mounts) || hasUnknown(m.Options) {
 		return // the runner looks at it, too
 	}
-	if err := m.toJob().Validate(); err != nil { // what is unknown yet is empty, and asks for nothing
-		diags.AddAttributeError(at, "Invalid slurm", sentence(strings.ReplaceAll(err.Error(), "\n", "; ")))
-	}
+	addInvalid(diags, at, m.toJob().Validate()) // what is unknown yet is empty, and asks for nothing
 	if m.Nodes.ValueInt64() > 0 {
 		var gpus types.Int64
 		diags.Append(config.GetAttribute(ctx, path.Root("gpus_per_node"), &gpus)...)

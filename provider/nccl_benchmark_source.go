@@ -4,7 +4,6 @@ package provider
 
 import (
 	"context"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -89,7 +88,5 @@ func validateSource(ctx context.Context, config tfsdk.Config, diags *diag.Diagno
 			return
 		}
 	}
-	if err := m.toJob().Validate(); err != nil {
-		diags.AddAttributeError(at, "Invalid nccl_tests_source", sentence(strings.ReplaceAll(err.Error(), "\n", "; ")))
-	}
+	addInvalid(diags, at, m.toJob().Validate())
 }

@@ -67,15 +67,8 @@ func newGiveImageCommand() *cobra.Command {
 			}
 			defer launch.EndChildren()
 			in := bufio.NewReader(cmd.InOrStdin())
-			line, err := in.ReadBytes('\n')
-			if err != nil {
-				return fmt.Errorf("read which image: %w", err)
-			}
 			var asked phase.ImageRequest
-			if err := job.DecodeStrict(line, &asked); err != nil {
-				return fmt.Errorf("read which image: %w", err)
-			}
-			if err := asked.ContainerRuntime.Validate(); err != nil {
+			if err := readAsked(in, &asked, func() error { return asked.ContainerRuntime.Validate() }); err != nil {
 				return fmt.Errorf("read which image: %w", err)
 			}
 			return handover.Give(cmd.Context(), in, cmd.OutOrStdout(), true, func(ctx context.Context, to io.Writer) error {
@@ -83,4 +76,16 @@ func newGiveImageCommand() *cobra.Command {
 			})
 		},
 	}
+}
+
+// readAsked reads what to hand on, which the first line says in JSON.
+func readAsked(in *bufio.Reader, asked any, validate func() error) error {
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	if err := job.DecodeStrict(line, asked); err != nil {
+		return err
+	}
+	return validate()
 }

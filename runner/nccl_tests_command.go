@@ -96,15 +96,8 @@ func newGiveNCCLTestsCommand() *cobra.Command {
 			}
 			defer launch.EndChildren()
 			in := bufio.NewReader(cmd.InOrStdin())
-			line, err := in.ReadBytes('\n')
-			if err != nil {
-				return fmt.Errorf("read which build: %w", err)
-			}
 			var r ncclbuild.Request
-			if err := job.DecodeStrict(line, &r); err != nil {
-				return fmt.Errorf("read which build: %w", err)
-			}
-			if err := r.Validate(); err != nil {
+			if err := readAsked(in, &r, func() error { return r.Validate() }); err != nil {
 				return fmt.Errorf("read which build: %w", err)
 			}
 			return handover.Give(cmd.Context(), in, cmd.OutOrStdout(), true, r.Give)
