@@ -16,7 +16,7 @@ import (
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	var guides string
-	for _, name := range []string{"lab", "lab-official-provider"} {
+	for _, name := range []string{"lab", "lab-official-provider", "testing-against-the-lab"} {
 		text, err := os.ReadFile("../templates/guides/" + name + ".md")
 		if err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ func containerAttribute() schema.Attribute {
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"engine": schema.StringAttribute{
-				MarkdownDescription: "Engine on the nodes, as `ocihpc_container_runtime` sets it up: `containerd` (by nerdctl), `docker` or `podman`; or `enroot`, which was never run by the project's own tests.",
+				MarkdownDescription: "Engine on the nodes, as `ocihpc_container_runtime` sets it up: `containerd` (by nerdctl), `docker` or `podman`; or `enroot`, which you install.",
 				Required:            true,
 				Validators:          []validator.String{stringvalidator.OneOf(engines...)},
 			},

@@ -24,7 +24,8 @@ func shown(text string) [][]string {
 func TestShownCommands(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
-	for _, file := range []string{"../README.md", "../templates/guides/runner.md", "../templates/guides/health-checks.md", "help"} {
+	for _, file := range []string{"../README.md", "../templates/guides/runner.md", "../templates/guides/health-checks.md", "../templates/guides/acceptance-in-ci.md",
+		"../templates/guides/air-gapped.md", "help"} {
 		var text string
 		if file == "help" {
 			for _, command := range append(newRootCommand().Commands(), newRootCommand()) {
@@ -68,15 +69,18 @@ func TestShownCommands(t *testing.T) {
 	}
 }
 
-// Every document that the guide shows is read as the program reads it.
+// Every document that the guides show is read as the program reads it.
 func TestGuideDocuments(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../templates/guides/runner.md")
-	if err != nil {
-		t.Fatal(err)
+	var blocks [][]string
+	for _, guide := range []string{"runner", "acceptance-in-ci"} {
+		text, err := os.ReadFile("../templates/guides/" + guide + ".md") // #nosec G304 -- of this repository
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks = append(blocks, regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(text), -1)...)
 	}
-	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) != 3 {
+	if len(blocks) != 4 {
 		t.Errorf("%d documents", len(blocks))
 	}
 	for _, block := range blocks {
