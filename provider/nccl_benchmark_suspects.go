@@ -27,7 +27,8 @@ func patternAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"pattern": schema.StringAttribute{
 			MarkdownDescription: "Which groups of nodes are measured. `auto` (default): each node alone, then all together; where these miss their " +
-				"mark, are wrong, hang or do not start, groups side by side until it is known which node or link is at fault. " +
+				"mark, are wrong, hang or do not start, groups side by side until it is known which node or link is at fault; where averages leave " +
+				"nobody to suspect, by how their single iterations differ (nccl-tests 2.19.2 or later). " +
 				"`per_node`: each node alone. `all`: all together. `pairs`: each node once, with its neighbour. `two_pass`: pairs, then the " +
 				"suspects with good nodes. `round_robin`: each node with each other. `rails`: one GPU of every node at a time.",
 			Optional: true, Computed: true,
