@@ -177,9 +177,7 @@ func faults() map[string]fault {
 				}
 			}
 		}},
-		"throttled node": {
-			spoil: map[int]lab.Fault{5: {ThrottleMilliseconds: 2000}}, want: node(5), runs: 8, symptom: job.SymptomUnsteady, iterations: 5,
-		},
+		"throttled node":          {spoil: map[int]lab.Fault{5: {ThrottleMilliseconds: 2000}}, want: node(5), runs: 8, iterations: 5},
 		"two slowed nodes":        {spoil: map[int]lab.Fault{1: {BitsPerSecond: rate}, 6: {BitsPerSecond: rate}}, want: node(1, 6), runs: 16},
 		"wrong and slowed":        {spoil: map[int]lab.Fault{2: {WrongGPU: &first}, 7: {BitsPerSecond: rate}}, want: node(2, 7), runs: 9},
 		"two neighbours are slow": {spoil: map[int]lab.Fault{4: {BitsPerSecond: rate}, 5: {BitsPerSecond: rate}}, want: node(4, 5), runs: 16},
