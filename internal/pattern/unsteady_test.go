@@ -28,7 +28,7 @@ func (c *cluster) searchAnyway() Finding {
 func TestAutoFindsWhatIsUnsteady(t *testing.T) {
 	t.Parallel()
 	for _, n := range sizes[1:] { // of three nodes, two pairs have the bad one
-		for bad := range n {
+		for bad := 0; bad < n; bad += 1 + n/16 {
 			for name, spoil := range map[string]func(*cluster){
 				"node": func(c *cluster) { c.nodes[bad] = flapping },
 				"link": func(c *cluster) {
