@@ -30,8 +30,8 @@ func containerRuntimeSchema(ctx context.Context) schema.Schema {
 			"Podman, the NVIDIA Container Toolkit with a CDI specification, the images that you name, and the proof that a container sees " +
 			"the GPUs.\n\n" +
 			"The companion `ocihpc-runner`, which is part of the provider, is put on the nodes over SSH and works on all of them at " +
-			"the same time. Each step looks first and changes only what differs. A node that fails does not keep the others from being set " +
-			"up; the next apply goes on where it stopped. A change of any argument but `on_destroy` and `timeouts` sets the nodes up again, in " +
+			"the same time, on each when its cloud-init has ended. Each step looks first and changes only what differs. A node that fails " +
+			"does not keep the others from being set up; the next apply goes on where it stopped. A change of any argument but `on_destroy` and `timeouts` sets the nodes up again, in " +
 			"place. The nodes are not looked at on refresh: use `triggers` to have them checked anew.",
 		Attributes: containerRuntimeAttributes(ctx),
 	}

@@ -93,6 +93,20 @@ func TestSetUpNodes(t *testing.T) {
 	c.nothingLeft()
 }
 
+// What a set-up needs may come from cloud-init, which goes on when a node can be logged in to already.
+func TestSetUpWaitsForCloudInit(t *testing.T) {
+	t.Parallel()
+	c := newSetupCluster(t, 1)
+	booted := filepath.Join(c.home, "booted")
+	c.write(filepath.Join(c.home, "bin", "cloud-init"), "#!/bin/sh\nif [ -e "+booted+" ]; then echo status: done; else echo status: running; touch "+booted+"; fi\n", 0o755)
+	c.env = append(c.env, "PATH="+filepath.Join(c.home, "bin")+":/usr/bin:/bin")
+	c.job.Setup.Steps = []job.Step{c.shell("user", "test -e "+booted)}
+	c.job.Checks.CloudInitWaitSeconds = 60
+	if result, status := c.run(); status != 0 || ends(result.Nodes[0]) != "changed" {
+		t.Errorf("status %d: %+v, %+v", status, result.Failure, result.Nodes[0].Setup)
+	}
+}
+
 // A node whose step fails does not keep the others from being set up.
 func TestSetUpWithANodeThatFails(t *testing.T) {
 	t.Parallel()

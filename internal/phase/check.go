@@ -73,11 +73,28 @@ func (p check) Run(ctx context.Context) error {
 }
 
 func (p check) inspect(ctx context.Context, n *nodeWork) error {
-	text, err := json.Marshal(p.request(n))
+	report, err := p.ask(ctx, n, p.request(n))
 	if err != nil {
 		return err
 	}
-	limit := inspectLimit + time.Duration(p.Job.Checks.CloudInitWaitSeconds)*time.Second
+	received := time.Now()
+	n.found.Facts, n.found.Checks = &report.Facts, report.Checks
+	if n != p.nodes[0] && p.health() && !slices.Contains(p.Job.Checks.Skip, "uniform_clock") {
+		n.found.Checks = append(n.found.Checks, node.CheckClock(*report, received))
+	}
+	return nil
+}
+
+// health says whether the nodes' health is looked at: before every measurement, and when only checks are asked for.
+func (p check) health() bool { return p.Job.Benchmark != nil || p.Job.Setup == nil }
+
+// ask has a node look at itself.
+func (w *work) ask(ctx context.Context, n *nodeWork, r node.Request) (*node.Report, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	limit := inspectLimit + time.Duration(r.Checks.CloudInitWaitSeconds)*time.Second
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
 	defer cancel()
 	var out, messages bytes.Buffer
@@ -86,24 +103,16 @@ func (p check) inspect(ctx context.Context, n *nodeWork) error {
 	var exit *remote.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.Status != checkFailed) {
 		if said := strings.TrimSpace(messages.String()); said != "" {
-			return fmt.Errorf("%w: %s", err, said)
+			return nil, fmt.Errorf("%w: %s", err, said)
 		}
-		return err
+		return nil, err
 	}
 	var report node.Report
 	if err := job.DecodeStrict(out.Bytes(), &report); err != nil {
-		return fmt.Errorf("read its answer: %w", err)
+		return nil, fmt.Errorf("read its answer: %w", err)
 	}
-	received := time.Now()
-	n.found.Facts, n.found.Checks = &report.Facts, report.Checks
-	if n != p.nodes[0] && p.health() && !slices.Contains(p.Job.Checks.Skip, "uniform_clock") {
-		n.found.Checks = append(n.found.Checks, node.CheckClock(report, received))
-	}
-	return nil
+	return &report, nil
 }
-
-// health says whether the nodes' health is looked at: before every measurement, and when only checks are asked for.
-func (p check) health() bool { return p.Job.Benchmark != nil || p.Job.Setup == nil }
 
 func (p check) request(n *nodeWork) node.Request {
 	r := node.Request{Address: n.Address, Shape: p.Job.Shape, Checks: p.Job.Checks, Health: p.health()}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/node"
 )
 
 // How many nodes are set up, and download, at a time where the job does not say.
@@ -48,6 +49,7 @@ func (p setUp) Run(ctx context.Context) error {
 			continue
 		}
 		group.Go(func() error {
+			p.awaitCloudInit(ctx, n)
 			found := newSetUpNode(p.work, n, shared).run(ctx)
 			n.found.Setup = &found
 			event := job.Event{Type: job.EventNode, Node: n.Name, Outcome: found.Outcome(), Message: found.Summary(), Done: int(done.Add(1)), Total: len(p.nodes)}
@@ -69,6 +71,14 @@ func (p setUp) Run(ctx context.Context) error {
 		results[i] = n.found
 	}
 	return remark{job.Pass, job.SetupSummary(results)}
+}
+
+// awaitCloudInit waits until cloud-init has ended on a node: users and mounts that the set-up needs may come from it. How it ended
+// is a check's matter, and a node that does not answer is that of the set-up's own session.
+func (p setUp) awaitCloudInit(ctx context.Context, n *nodeWork) {
+	if seconds := p.Job.Checks.CloudInitWaitSeconds; seconds > 0 {
+		_, _ = p.ask(ctx, n, node.Request{Checks: job.Checks{CloudInitWaitSeconds: seconds}})
+	}
 }
 
 // namesShown is how many nodes a message names.
