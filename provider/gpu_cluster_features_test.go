@@ -135,6 +135,24 @@ func TestAccGPUCluster_tags(t *testing.T) {
 	}
 }
 
+// Modules hand on variables whose default is empty: that is as good as nothing, and makes no node stale.
+func TestAccGPUCluster_empty(t *testing.T) {
+	s := newScene(t, ocisim.Scenario{}, "size = 1", "freeform_tags = {}", "defined_tags = {}", "metadata = {}", "agent_plugins = {}", "nsg_ids = []",
+		"remove_nodes = []", "replace_nodes = []")
+	t.Parallel()
+	s.Apply()
+	s.ExpectNoChanges()
+	node := s.nodes()[0]
+	s.want("size = 1")
+	if output := s.Apply(); strings.Contains(output, "Warning: Running") {
+		t.Errorf("nodes became stale:\n%s", output)
+	}
+	s.ExpectNoChanges()
+	if now := s.nodes(); now[0] != node || len(s.stale()) != 0 {
+		t.Errorf("%q became %q; stale are %q", node, now, s.stale())
+	}
+}
+
 // tagAsAnother adds a tag to a node behind Terraform's back.
 func (s *scene) tagAsAnother(node string) {
 	s.t.Helper()

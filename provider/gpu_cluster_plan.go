@@ -209,7 +209,7 @@ func (m *gpuClusterModel) retags(state *gpuClusterModel) bool {
 type edit struct{ was, now attr.Value }
 
 func differ(edits []edit) bool {
-	return slices.ContainsFunc(edits, func(e edit) bool { return !e.now.Equal(e.was) })
+	return slices.ContainsFunc(edits, func(e edit) bool { return !e.now.Equal(e.was) && (!absent(e.now) || !absent(e.was)) })
 }
 
 // warnOfLoss says what a plan costs: hosts that may not be had again soon.

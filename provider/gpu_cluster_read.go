@@ -69,7 +69,7 @@ func (m *gpuClusterModel) setPlacement(ctx context.Context, p oci.Placement) {
 		m.HPCIslandID = stringOrNull(p.HPCIslandID)
 	}
 	if m.NetworkBlockIDs.IsUnknown() || m.NetworkBlockIDs.IsNull() {
-		m.NetworkBlockIDs = setOrNull(ctx, p.NetworkBlockIDs)
+		m.NetworkBlockIDs = setOr(ctx, m.NetworkBlockIDs, p.NetworkBlockIDs)
 	}
 }
 
@@ -93,7 +93,7 @@ func (m *gpuClusterModel) fromAPI(ctx context.Context, c oci.Cluster) {
 		keepKeys(freeform, m.FreeformTags)
 		keepKeys(defined, m.DefinedTags)
 	}
-	m.FreeformTags, m.DefinedTags = mapOrNull(ctx, freeform), mapOrNull(ctx, defined)
+	m.FreeformTags, m.DefinedTags = mapOr(ctx, m.FreeformTags, freeform), mapOr(ctx, m.DefinedTags, defined)
 }
 
 func (m *gpuClusterModel) setLaunch(ctx context.Context, l oci.Launch) {
@@ -101,8 +101,8 @@ func (m *gpuClusterModel) setLaunch(ctx context.Context, l oci.Launch) {
 	m.ImageID = stringOrNull(l.ImageID)
 	m.SSHAuthorizedKeys = unlessSame(m.SSHAuthorizedKeys, l.SSHAuthorizedKeys)
 	m.UserData = unlessSame(m.UserData, l.UserData)
-	m.Metadata = mapOrNull(ctx, l.Metadata)
-	m.NSGIDs = setOrNull(ctx, l.NSGIDs)
+	m.Metadata = mapOr(ctx, m.Metadata, l.Metadata)
+	m.NSGIDs = setOr(ctx, m.NSGIDs, l.NSGIDs)
 	m.BootVolumeSizeInGBs = int64OrNull(l.BootVolumeSizeInGBs)
 	m.BootVolumeVPUsPerGB = int64OrNull(l.BootVolumeVPUsPerGB)
 	m.CapacityReservationID = stringOrNull(l.CapacityReservationID)
@@ -125,8 +125,10 @@ func (m *gpuClusterModel) setPlugins(ctx context.Context, spec oci.Spec, importe
 		maps.Copy(plugins, spec.Launch.Plugins)
 		maps.DeleteFunc(plugins, func(name string, _ bool) bool { return m.AgentPlugins.Elements()[name] == nil })
 	}
-	m.AgentPlugins = types.MapNull(types.BoolType)
-	if len(plugins) > 0 {
+	switch {
+	case len(plugins) == 0 && !absent(m.AgentPlugins):
+		m.AgentPlugins = types.MapNull(types.BoolType)
+	case len(plugins) > 0:
 		m.AgentPlugins, _ = types.MapValueFrom(ctx, types.BoolType, plugins) // Booleans always convert.
 	}
 }

@@ -153,7 +153,7 @@ func gpuClusterLaunch() map[string]schema.Attribute {
 				"for RDMA shapes without being named; an entry goes before that." + relaunches,
 			ElementType: types.BoolType,
 			Optional:    true,
-			Validators:  []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1)), mapvalidator.NoNullValues()},
+			Validators:  []validator.Map{mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1)), mapvalidator.NoNullValues()},
 		},
 		"platform_config": schema.SingleNestedAttribute{
 			MarkdownDescription: "How the firmware of the nodes is set. Default: the shape's." + relaunches,
@@ -164,7 +164,7 @@ func gpuClusterLaunch() map[string]schema.Attribute {
 			MarkdownDescription: "OCIDs of the network security groups of the nodes' primary VNICs." + relaunches,
 			ElementType:         types.StringType,
 			Optional:            true,
-			Validators:          []validator.Set{setvalidator.SizeBetween(1, 5), setvalidator.ValueStringsAre(ocid("networksecuritygroup"))},
+			Validators:          []validator.Set{setvalidator.SizeAtMost(5), setvalidator.ValueStringsAre(ocid("networksecuritygroup"))},
 		},
 		"ssh_authorized_keys": schema.StringAttribute{
 			MarkdownDescription: "Public keys that may log in as the image's user, one a line." + relaunches,
@@ -180,7 +180,7 @@ func gpuClusterLaunch() map[string]schema.Attribute {
 			MarkdownDescription: "More metadata for the nodes, beside `ssh_authorized_keys` and `user_data`." + relaunches,
 			ElementType:         types.StringType,
 			Optional:            true,
-			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.NoneOf("ssh_authorized_keys", "user_data")), mapvalidator.NoNullValues()},
+			Validators:          []validator.Map{mapvalidator.KeysAre(stringvalidator.NoneOf("ssh_authorized_keys", "user_data")), mapvalidator.NoNullValues()},
 		},
 		"boot_volume_size_in_gbs": schema.Int64Attribute{
 			MarkdownDescription: "Size of each boot volume in GB, 50 to 32,768. Default: the image's." + relaunches,
@@ -255,7 +255,7 @@ func gpuClusterTags() map[string]schema.Attribute {
 // tagLimits refuses at plan time what OCI would refuse when the first of several resources is made already.
 func tagLimits(most int, keys ...validator.String) []validator.Map {
 	return []validator.Map{
-		mapvalidator.SizeBetween(1, most), mapvalidator.KeysAre(keys...), mapvalidator.NoNullValues(),
+		mapvalidator.SizeAtMost(most), mapvalidator.KeysAre(keys...), mapvalidator.NoNullValues(),
 		mapvalidator.ValueStringsAre(stringvalidator.UTF8LengthAtMost(oci.MaxTagValue)),
 	}
 }

@@ -19,7 +19,7 @@ const (
 
 // gpuClusterChange are the attributes that say how a change is carried out.
 func gpuClusterChange() map[string]schema.Attribute {
-	instances := []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueStringsAre(ocid("instance"))}
+	instances := []validator.Set{setvalidator.ValueStringsAre(ocid("instance"))}
 	return map[string]schema.Attribute{
 		"update_strategy": schema.StringAttribute{
 			MarkdownDescription: "What a change of the image, of `user_data` or of anything else that nodes are launched with does to running nodes: " +

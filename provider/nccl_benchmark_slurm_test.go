@@ -67,6 +67,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 	}
 	const medium = "max_size_bytes = 262144\n  iterations = 150" // long enough to be disturbed
 	const together = "pattern = \"all\"\n  launcher = \"slurm\""
+	const endless = "max_size_bytes = 262144\n  iterations = 1000000" // until it is ended
 	settings := func(name, sweep string) string {
 		return measured(l, sweep, together, `slurm = { mpi = "pmix" }`, fmt.Sprintf(`triggers = { name = %q }`, name))
 	}
@@ -133,7 +134,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 		expectText(t, output, "Slurm did not take the batch job", "invalid partition specified: other")
 	})
 	minutes("cancelled by us", func(t *testing.T) {
-		tf.Configure(settings("ours", medium))
+		tf.Configure(settings("ours", endless))
 		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
 		acctest.Eventually(t, "the ranks run", func() bool { return ask("pgrep all_reduce || :") != "" })
 		ask("setpriv --reuid=opc --regid=opc --init-groups env HOME=/home/opc sh -c 'cd; runner=$(echo .ocihpc/bin/ocihpc-runner*); $runner cancel $(ls -td .ocihpc/jobs/* | head -n 1)'")
@@ -146,7 +147,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 		leftBySlurm(t, l, nodes)
 	})
 	minutes("cancelled by others", func(t *testing.T) {
-		tf.Configure(settings("cancelled", medium))
+		tf.Configure(settings("cancelled", endless))
 		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
 		acctest.Eventually(t, "the ranks run", func() bool { return ask("pgrep all_reduce || :") != "" })
 		ask("scancel --state=RUNNING --user=opc")

@@ -39,7 +39,25 @@ func timeOrNull(t time.Time) types.String {
 	return types.StringValue(t.UTC().Format(time.RFC3339))
 }
 
-func setOrNull(ctx context.Context, items []string) types.Set {
+// absent says that a value is known to be nothing, or an empty map or set.
+func absent(value attr.Value) bool {
+	if value.IsUnknown() {
+		return false
+	}
+	switch v := value.(type) {
+	case types.Map:
+		return len(v.Elements()) == 0
+	case types.Set:
+		return len(v.Elements()) == 0
+	}
+	return value.IsNull()
+}
+
+// setOr gives a set; none is what the user wrote for it: nothing, or an empty set.
+func setOr(ctx context.Context, written types.Set, items []string) types.Set {
+	if len(items) == 0 && absent(written) {
+		return written
+	}
 	if len(items) == 0 {
 		return types.SetNull(types.StringType)
 	}
@@ -47,7 +65,11 @@ func setOrNull(ctx context.Context, items []string) types.Set {
 	return set
 }
 
-func mapOrNull(ctx context.Context, items map[string]string) types.Map {
+// mapOr gives a map; none is what the user wrote for it: nothing, or an empty map.
+func mapOr(ctx context.Context, written types.Map, items map[string]string) types.Map {
+	if len(items) == 0 && absent(written) {
+		return written
+	}
 	if len(items) == 0 {
 		return types.MapNull(types.StringType)
 	}
