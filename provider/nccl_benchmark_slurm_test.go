@@ -22,7 +22,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 	l := startLab(t)
 	tf := acctest.NewTerraform(t, pair(l), l.Info.Environ()...)
 	tf.Apply()
-	nodes := hosts(t, l)
+	nodes := nodesOf(tf.State(clusterAddress)) // the runner works on the first one, where Slurm's controller is, too
 	acctest.StartSlurm(t, l, nodes)
 	controller := nodes[0]
 	ask := func(line string) string {
@@ -161,13 +161,20 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 	tf.Destroy()
 }
 
-// leftBySlurm expects that no file of a batch job is left on any node.
+// leftBySlurm expects that no file of a batch job is left on any node, and no process as soon as Slurm has cleaned up.
 func leftBySlurm(t *testing.T, l *lab.Lab, nodes []string) {
 	t.Helper()
 	for _, host := range nodes {
-		left, err := l.Exec(t.Context(), host, "sh", "-c", `find /home/opc/.ocihpc -name '*.out' -o -name '*.exit' -o -name '*.slurm.json'; cat /home/opc/.ocihpc/jobs/*/*.out 2>/dev/null | tail -n 4; pgrep -a 'slurmstepd|mpirun|orted|all_reduce' || :`)
-		if got := strings.TrimSpace(string(left)); got != "" {
-			t.Errorf("%s: %q (%v)", host, got, err)
+		ask := func(line string) string {
+			out, err := l.Exec(t.Context(), host, "sh", "-c", line)
+			if err != nil {
+				t.Errorf("%s: %v", host, err)
+			}
+			return strings.TrimSpace(string(out))
 		}
+		if got := ask(`find /home/opc/.ocihpc -name '*.out' -o -name '*.exit' -o -name '*.slurm.json'; cat /home/opc/.ocihpc/jobs/*/*.out 2>/dev/null | tail -n 4`); got != "" {
+			t.Errorf("%s: %q", host, got)
+		}
+		acctest.Eventually(t, "the end of all ranks on "+host, func() bool { return ask("pgrep -a 'slurmstepd|mpirun|orted|all_reduce' || :") == "" })
 	}
 }

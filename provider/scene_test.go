@@ -86,8 +86,12 @@ func (s *scene) text(name string) string {
 // nodes gives the OCIDs of the nodes in the order of the state.
 func (s *scene) nodes() []string {
 	s.t.Helper()
+	return nodesOf(s.State(clusterAddress))
+}
+
+func nodesOf(cluster *acctest.StateResource) []string {
 	var ids []string
-	nodes, _ := s.value("nodes").([]any)
+	nodes, _ := cluster.Values["nodes"].([]any)
 	for _, element := range nodes {
 		node, _ := element.(map[string]any)
 		id, _ := node["id"].(string)

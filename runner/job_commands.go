@@ -94,7 +94,9 @@ of it is left. A job that is not running is left as it is.`,
 			if err != nil {
 				return fmt.Errorf("cancel the job: %w", err)
 			}
-			if !running {
+			if _, err := os.Stat(dir.Job()); err != nil {
+				cmd.PrintErrf("there is no job in %s: a job is cancelled on its head node; ocihpc-runner jobs lists those of this one\n", dir)
+			} else if !running {
 				cmd.PrintErrln("the job is not running")
 			}
 			return nil
