@@ -265,6 +265,7 @@ func total(counts map[string]int) int {
 
 func newEnv(dir *string) *cobra.Command {
 	var official string
+	var resource bool
 	cmd := &cobra.Command{
 		Use: "env", Short: "Print the environment for the provider and Terraform, for a shell",
 		Long: `env prints the environment that makes this provider and Terraform use the region, for a shell.
@@ -272,7 +273,10 @@ func newEnv(dir *string) *cobra.Command {
 With --official it is what OCI's official provider (oracle/oci) needs, too. "proxy" lets it reach
 the region by the names of OCI's endpoints, over https and through a proxy in the region that never
 reaches out of it; NO_PROXY has the hosts that Terraform needs itself. "http" uses plain http, which
-the provider's client for work requests cannot.`,
+the provider's client for work requests cannot.
+
+With --resource-principal it is also what OCI gives its own resources, such as a function or a job of
+Resource Manager, to sign with: the provider takes it with auth = "ResourcePrincipal".`,
 		Example: `  eval "$(ocihpc-lab env)"
   eval "$(ocihpc-lab env --official)"
   eval "$(ocihpc-lab env --official=http)"`,
@@ -290,12 +294,16 @@ the provider's client for work requests cannot.`,
 				}
 				environ = append(environ, more...)
 			}
+			if resource {
+				environ = append(environ, l.Info.ResourcePrincipalEnviron()...)
+			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), lab.Exports(environ))
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&official, "official", "", `what OCI's official provider needs, too: "proxy" or "http"`)
 	cmd.Flags().Lookup("official").NoOptDefVal = string(lab.WayProxy)
+	cmd.Flags().BoolVar(&resource, "resource-principal", false, "what a resource of OCI's signs with, too")
 	return cmd
 }
 

@@ -86,6 +86,7 @@ func (m *gpuClusterModel) checkImage(diags *diag.Diagnostics) {
 	switch {
 	case m.ImageID.IsNull() && m.Image.IsNull():
 		diags.AddAttributeError(path.Root("image_id"), "No image", how+".")
+	case m.ImageID.IsUnknown() || m.Image.IsUnknown(): // a variable, which may be null
 	case !m.ImageID.IsNull() && !m.Image.IsNull():
 		diags.AddAttributeError(path.Root("image"), "Two images", how+"; not both.")
 	}

@@ -4,6 +4,7 @@ package acctest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,12 +13,15 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	goversion "github.com/hashicorp/go-version"
 )
 
 // binary builds the provider once a test process, and gives the folder it lies in.
@@ -108,6 +112,57 @@ func NewTerraformWith(t testing.TB, providers map[string]string, hcl string, env
 	return tf
 }
 
+// NewTerraformOf makes a working directory out of a copy of a folder with configurations, at a path within it, and has
+// Terraform install providers there as users do, from a mirror: the folder of each one's binary, by its source address.
+// The test is skipped when TF_ACC is not set.
+func NewTerraformOf(t testing.TB, folder, within string, providers map[string]string, env ...string) *Terraform {
+	t.Helper()
+	skipUnlessAcceptance(t)
+	root := t.TempDir()
+	if err := os.CopyFS(root, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	tf := &Terraform{t: t, dir: filepath.Join(root, within), providers: providers}
+	tf.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
+	tf.env = append(tf.env, env...)
+	tf.Must("init", "-input=false", "-no-color", "-plugin-dir="+Mirror(t, providers))
+	return tf
+}
+
+// Mirror makes a folder from which Terraform, or OpenTofu, installs providers: the folder of each one's binary, by its
+// source address.
+func Mirror(t testing.TB, providers map[string]string) string {
+	t.Helper()
+	mirror := t.TempDir()
+	const version = "0.0.1"
+	host := cmp.Or(os.Getenv("TF_ACC_PROVIDER_HOST"), "registry.terraform.io")
+	for source, dir := range providers {
+		binary := "terraform-provider-" + path.Base(source)
+		place := filepath.Join(mirror, host, source, version, runtime.GOOS+"_"+runtime.GOARCH)
+		if err := errors.Join(os.MkdirAll(place, 0o700), os.Symlink(filepath.Join(dir, binary), filepath.Join(place, binary+"_v"+version))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return mirror
+}
+
+// IsTerraform says whether the Terraform that tests run is of a version or a newer one, such as 1.8.
+func IsTerraform(t testing.TB, version string) bool {
+	t.Helper()
+	skipUnlessAcceptance(t)
+	output, err := exec.CommandContext(t.Context(), "terraform", "version", "-json").Output()
+	var is struct {
+		Version string `json:"terraform_version"`
+	}
+	if err == nil {
+		err = json.Unmarshal(output, &is)
+	}
+	if err != nil {
+		t.Fatalf("ask terraform for its version: %v", err)
+	}
+	return !goversion.Must(goversion.NewVersion(is.Version)).LessThan(goversion.Must(goversion.NewVersion(version)))
+}
+
 // Configure replaces the configuration.
 func (tf *Terraform) Configure(hcl string) {
 	tf.t.Helper()
@@ -123,6 +178,28 @@ func (tf *Terraform) Dir() string { return tf.dir }
 
 // Setenv changes the environment of the runs to come.
 func (tf *Terraform) Setenv(name, value string) { tf.env = append(tf.env, name+"="+value) }
+
+// SetEnviron replaces the environment of the runs to come, of which nothing of this process's own is left.
+func (tf *Terraform) SetEnviron(environ []string) { tf.env = environ }
+
+// SetVariables gives values to variables of the configuration, over those of the environment.
+func (tf *Terraform) SetVariables(values map[string]any) {
+	tf.t.Helper()
+	text, err := json.Marshal(values)
+	if err != nil {
+		tf.t.Fatal(err)
+	}
+	tf.write("test.auto.tfvars.json", string(text))
+}
+
+// Output reads an output's value.
+func (tf *Terraform) Output(name string, value any) {
+	tf.t.Helper()
+	text := tf.Must("output", "-json", name)
+	if err := json.Unmarshal([]byte(text), value); err != nil {
+		tf.t.Fatalf("read output %s: %v\n%s", name, err, text)
+	}
+}
 
 func (tf *Terraform) write(name, text string) {
 	tf.t.Helper()

@@ -322,6 +322,9 @@ func (d *daemon) startAPI(ctx context.Context) error {
 		Images:   images(info.ImageID),
 		Scenario: d.cfg.scenario(), TimeScale: d.cfg.TimeScale, Logger: d.log,
 	}
+	if d.cfg.ResourceToken != "" { // regions of earlier versions have none
+		cfg.Tokens = map[string]ocisim.User{d.cfg.ResourceToken: {ID: info.ResourceOCID, Key: rsaKey}}
+	}
 	if !d.cfg.Temporary {
 		cfg.Store = filepath.Join(dirPath, regionFile)
 	}

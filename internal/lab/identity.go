@@ -42,7 +42,7 @@ func newOCID(kind string) string {
 }
 
 // writeAPIKey makes the user's API key and the OCI configuration file, and notes them in info.
-func writeAPIKey(info *Info) (*rsa.PublicKey, error) {
+func writeAPIKey(info *Info) (*rsa.PrivateKey, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		return nil, fmt.Errorf("make the API key: %w", err)
@@ -58,7 +58,7 @@ func writeAPIKey(info *Info) (*rsa.PublicKey, error) {
 	}
 	config := fmt.Sprintf("[DEFAULT]\nuser=%s\nfingerprint=%s\ntenancy=%s\nregion=%s\nkey_file=%s\n",
 		info.UserOCID, info.Fingerprint, info.TenancyOCID, info.Region, info.KeyFile)
-	return &key.PublicKey, errors.Join(writeFile(info.KeyFile, keyPEM), writeFile(info.ConfigFile, []byte(config)))
+	return key, errors.Join(writeFile(info.KeyFile, keyPEM), writeFile(info.ConfigFile, []byte(config)))
 }
 
 // authorityPEM is the lab's certificate authority on its way to the daemon.

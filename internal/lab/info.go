@@ -29,8 +29,10 @@ type Info struct {
 	TenancyOCID        string `json:"tenancy_ocid"`
 	UserOCID           string `json:"user_ocid"`
 	Fingerprint        string `json:"fingerprint"`
-	KeyFile            string `json:"key_file"`    // the API key, PEM
-	ConfigFile         string `json:"config_file"` // the OCI configuration file, profile DEFAULT
+	KeyFile            string `json:"key_file"`            // the API key, PEM
+	ConfigFile         string `json:"config_file"`         // the OCI configuration file, profile DEFAULT
+	ResourceOCID       string `json:"resource_ocid"`       // of the resource that can be a principal
+	ResourceTokenFile  string `json:"resource_token_file"` // its token, which vouches for the API key
 	CompartmentID      string `json:"compartment_id"`
 	AvailabilityDomain string `json:"availability_domain"`
 	VCNID              string `json:"vcn_id"`
@@ -87,6 +89,7 @@ const (
 	requestFile = "requests.log"
 	controlFile = "control.sock"
 	apiKeyFile  = "api_key.pem" // #nosec G101 -- a name
+	tokenFile   = "resource_token"
 	configFile  = "config"
 	caFile      = "ca.pem"
 	sshKeyFile  = "id_ed25519"
@@ -96,7 +99,7 @@ const (
 func removeFiles(dir string) error {
 	var errs error
 	for _, name := range []string{
-		labFile, regionFile, infoFile, envFile, controlFile, apiKeyFile, configFile, caFile, sshKeyFile, sshKeyFile + ".pub",
+		labFile, regionFile, infoFile, envFile, controlFile, apiKeyFile, tokenFile, configFile, caFile, sshKeyFile, sshKeyFile + ".pub",
 	} {
 		for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, name+newSuffix)} {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -57,6 +57,7 @@ type daemonConfig struct {
 	Info           Info         `json:"info"`
 	Temporary      bool         `json:"temporary"` // the state directory goes with the lab
 	APIKey         []byte       `json:"api_key"`   // public, PKIX
+	ResourceToken  string       `json:"resource_token"`
 	Authority      authorityPEM `json:"authority"`
 	BastionHostKey []byte       `json:"bastion_host_key"` // private, PEM
 	UserNamespace  bool         `json:"user_namespace"`
@@ -281,8 +282,11 @@ func describe(cfg Config) (*daemonConfig, error) {
 	if err != nil {
 		return daemon, err
 	}
-	if daemon.APIKey, err = x509.MarshalPKIXPublicKey(apiKey); err != nil {
+	if daemon.APIKey, err = x509.MarshalPKIXPublicKey(&apiKey.PublicKey); err != nil {
 		return daemon, fmt.Errorf("encode the API key: %w", err)
+	}
+	if daemon.ResourceToken, err = writeResourcePrincipal(&info, apiKey); err != nil {
+		return daemon, err
 	}
 	if daemon.Authority, err = writeCA(&info); err != nil {
 		return daemon, err

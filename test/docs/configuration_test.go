@@ -4,19 +4,16 @@ package docs_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
@@ -41,7 +38,7 @@ type piece struct {
 func TestAccConfigurations(t *testing.T) {
 	t.Parallel()
 	work := validator{dir: t.TempDir(), provider: acctest.Provider(t), pieces: map[string]piece{}}
-	functions := hasFunctions(t)
+	functions := acctest.IsTerraform(t, "1.8") // knows functions of providers
 	for i, p := range pieces(t) {
 		if functions || !strings.Contains(p.text, "provider::") {
 			work.add(t, fmt.Sprintf("m%d", i), p)
@@ -100,22 +97,6 @@ func glob(t *testing.T, pattern string) []string {
 		t.Fatal(err)
 	}
 	return found
-}
-
-// hasFunctions says whether this Terraform knows functions of providers.
-func hasFunctions(t *testing.T) bool {
-	t.Helper()
-	output, err := exec.CommandContext(t.Context(), "terraform", "version", "-json").Output()
-	var is struct {
-		Version string `json:"terraform_version"`
-	}
-	if err == nil {
-		err = json.Unmarshal(output, &is)
-	}
-	if err != nil {
-		t.Fatalf("ask terraform for its version: %v", err)
-	}
-	return !version.Must(version.NewVersion(is.Version)).LessThan(version.Must(version.NewVersion("1.8")))
 }
 
 // validator is a configuration with a module for each piece: one Terraform validates them all.
@@ -177,7 +158,7 @@ func (v *validator) validate(t *testing.T) {
 		main.WriteString("}\n")
 	}
 	v.write(t, "main.tf", main.String())
-	v.run(t, "init", "-input=false", "-backend=false", "-no-color", "-plugin-dir="+v.mirror(t))
+	v.run(t, "init", "-input=false", "-backend=false", "-no-color", "-plugin-dir="+acctest.Mirror(t, map[string]string{acctest.Source: v.provider}))
 	var result struct {
 		Diagnostics []struct {
 			Severity, Summary, Detail string
@@ -194,18 +175,6 @@ func (v *validator) validate(t *testing.T) {
 		p := v.pieces[filepath.Dir(d.Range.Filename)]
 		t.Errorf("%s: %s: %s\n%s", p.from, d.Summary, d.Detail, p.text)
 	}
-}
-
-// mirror is a folder from which Terraform installs the provider.
-func (v *validator) mirror(t *testing.T) string {
-	t.Helper()
-	place := filepath.Join("mirror/registry.terraform.io", acctest.Source, "0.0.1", runtime.GOOS+"_"+runtime.GOARCH, "terraform-provider-ocihpc_v0.0.1")
-	v.write(t, place, "")
-	if err := errors.Join(os.Remove(filepath.Join(v.dir, place)),
-		os.Symlink(filepath.Join(v.provider, "terraform-provider-ocihpc"), filepath.Join(v.dir, place))); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(v.dir, "mirror")
 }
 
 // run gives what Terraform prints; a validation that finds mistakes is no failure of it.

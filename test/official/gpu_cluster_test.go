@@ -14,7 +14,7 @@ import (
 func TestGPUCluster(t *testing.T) {
 	t.Parallel()
 	tf := startWith(t, lab.WayProxy, "gpu_cluster.tf", map[string]string{
-		"oracle/oci":   provider(t),
+		"oracle/oci":   acctest.OfficialProvider(t),
 		acctest.Source: acctest.Provider(t),
 	})
 	life(t, tf)

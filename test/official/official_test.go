@@ -7,7 +7,6 @@ package official
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -17,35 +16,11 @@ import (
 
 func TestMain(m *testing.M) { acctest.Main(m) }
 
-// binaryVariable names the official provider's executable.
-const binaryVariable = "OCI_PROVIDER_BINARY"
-
-// provider gives a folder with the official provider's executable alone.
-func provider(t *testing.T) string {
-	t.Helper()
-	binary := os.Getenv(binaryVariable)
-	if binary == "" {
-		t.Skipf("set %s to the executable of the provider oracle/oci to run this test", binaryVariable)
-	}
-	binary, err := filepath.Abs(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(binary); err != nil {
-		t.Fatalf("%s: %v", binaryVariable, err)
-	}
-	dir := t.TempDir()
-	if err := os.Symlink(binary, filepath.Join(dir, "terraform-provider-oci")); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // start starts a lab without hosts, and gives a Terraform that uses it by the official provider. When the
 // test ends, the lab must have known every request.
 func start(t *testing.T, way lab.Way, configuration string) *acctest.Terraform {
 	t.Helper()
-	return startWith(t, way, configuration, map[string]string{"oracle/oci": provider(t)})
+	return startWith(t, way, configuration, map[string]string{"oracle/oci": acctest.OfficialProvider(t)})
 }
 
 // startWith is start with more providers: the folder of each one's binary by its source address.

@@ -1,0 +1,58 @@
+# From a failed measurement to the node at fault, its replacement, and the proof that it helped:
+#
+#   terraform apply                                               fails, and names the node
+#   terraform apply -var 'replace_nodes=["ocid1.instance.…"]'     replaces it, and measures the new set
+#
+# A cluster cannot refer to the benchmark of its own nodes, which would be a cycle: so the OCID goes through you.
+
+terraform {
+  required_version = ">= 1.5.7"
+  required_providers {
+    ocihpc = {
+      source = "ocihpc/ocihpc"
+    }
+  }
+}
+
+# Credentials come from ~/.oci/config or the environment, as for the official provider.
+provider "ocihpc" {}
+
+resource "ocihpc_gpu_cluster" "this" {
+  compartment_id      = var.compartment_id
+  availability_domain = var.availability_domain
+  subnet_id           = var.subnet_id
+  display_name        = "training"
+
+  shape    = var.shape
+  size     = var.size
+  image_id = var.image_id
+
+  ssh_authorized_keys = var.ssh_authorized_keys
+
+  replace_nodes    = var.replace_nodes
+  report_unhealthy = var.report_unhealthy
+}
+
+resource "ocihpc_nccl_benchmark" "this" {
+  nodes = ocihpc_gpu_cluster.this.nodes
+  shape = ocihpc_gpu_cluster.this.shape
+
+  ssh = {
+    private_key_path = var.ssh_private_key_path
+    bastion = {
+      host     = var.bastion_host
+      port     = var.bastion_port
+      user     = var.bastion_user
+      host_key = var.bastion_host_key
+    }
+  }
+
+  min_size_bytes = var.min_size_bytes
+  max_size_bytes = var.max_size_bytes
+
+  expect = var.min_busbw_gb_per_s == null ? null : {
+    min_busbw_gb_per_s = var.min_busbw_gb_per_s
+    at_least_bytes     = 1073741824
+  }
+  report_directory = "${path.root}/report"
+}

@@ -1,0 +1,55 @@
+# The network with a cluster in it: a region without hosts suffices.
+
+variables {
+  cidr     = "172.20.0.0/16"
+  ssh_from = ["192.0.2.0/24"]
+}
+
+run "network" {
+  variables {
+    bastion = { availability_domain = var.availability_domain, ssh_authorized_keys = var.ssh_authorized_keys }
+  }
+  assert {
+    condition     = oci_core_subnet.private.cidr_block == "172.20.64.0/18" && oci_core_subnet.private.prohibit_public_ip_on_vnic
+    error_message = "The nodes' subnet is not private, or too small."
+  }
+  assert {
+    condition     = alltrue([for rule in oci_core_security_list.public.ingress_security_rules : rule.source == "192.0.2.0/24"])
+    error_message = "Others may log in to the bastion."
+  }
+  assert {
+    condition     = can(cidrhost("${output.bastion_host}/32", 0))
+    error_message = "The bastion has no public address."
+  }
+}
+
+run "cluster" {
+  module {
+    source = "../gpu-cluster"
+  }
+  variables {
+    subnet_id         = run.network.subnet_id
+    bastion_host      = run.network.bastion_host
+    container_runtime = null
+    benchmark         = null
+  }
+  assert {
+    condition     = alltrue([for node in output.nodes : cidrhost("${node.private_ip}/18", 0) == "172.20.64.0"])
+    error_message = "The nodes are elsewhere."
+  }
+}
+
+run "without_bastion" {
+  assert {
+    condition     = output.bastion_host == null && output.subnet_id == run.network.subnet_id
+    error_message = "The bastion is still there, or the network is another one."
+  }
+}
+
+run "refuses_a_small_network" {
+  command = plan
+  variables {
+    cidr = "10.0.0.0/24"
+  }
+  expect_failures = [var.cidr]
+}
