@@ -87,14 +87,21 @@ func (r *ncclBenchmarkResource) Update(ctx context.Context, req resource.UpdateR
 	}
 }
 
-func (r *ncclBenchmarkResource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {
-	// The framework takes it out of the state; the nodes keep nothing but the job's directory.
+// Delete leaves the rest to the framework, which takes it out of the state; the nodes keep nothing but the job's directory.
+func (r *ncclBenchmarkResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var id types.String
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("id"), &id)...)
+	r.data.dropped.Store(id.ValueString(), true)
 }
 
 // measure runs the job and fills the model. It says whether there is something to keep in the state.
 func (r *ncclBenchmarkResource) measure(ctx context.Context, m *ncclBenchmarkModel, known map[string]string, timeout time.Duration, diags *diag.Diagnostics) bool {
+	j := m.toJob(timeout)
+	if _, dropped := r.data.dropped.LoadAndDelete(j.Key()); dropped {
+		j.MaxAgeSeconds = 1 // -replace asks for a new measurement, and not for the pass that is on the nodes
+	}
 	outcome, ok := r.data.execute(ctx, execution{
-		verb: "measure", noun: "measurement", ssh: &m.SSH, known: known, job: m.toJob(timeout), timeout: timeout,
+		verb: "measure", noun: "measurement", ssh: &m.SSH, known: known, job: j, timeout: timeout,
 	}, diags)
 	if !ok {
 		return false

@@ -37,6 +37,8 @@ type providerData struct {
 	RunnerPath    string // empty means the embedded runner
 	Version       string
 
+	// dropped are the IDs of measurements that this run of the provider took out of the state.
+	dropped sync.Map
 	// clusters is built at first use: what needs no OCI needs no credentials either.
 	clusters func() (*oci.Clusters, error)
 }

@@ -11,7 +11,7 @@ data "oci_core_images" "bastion" {
 resource "oci_core_instance" "bastion" {
   count               = var.bastion == null ? 0 : 1
   compartment_id      = var.compartment_id
-  availability_domain = var.bastion.availability_domain
+  availability_domain = var.availability_domain
   display_name        = "${var.name}-bastion"
   shape               = var.bastion.shape
   shape_config {
@@ -26,9 +26,13 @@ resource "oci_core_instance" "bastion" {
     subnet_id = oci_core_subnet.public.id
   }
   metadata = {
-    ssh_authorized_keys = var.bastion.ssh_authorized_keys
+    ssh_authorized_keys = var.ssh_authorized_keys
   }
   lifecycle {
     ignore_changes = [source_details] # a newer image does not replace the bastion
+    precondition {
+      condition     = var.availability_domain != null && var.ssh_authorized_keys != null && length(var.ssh_from) > 0
+      error_message = "A bastion needs availability_domain, ssh_authorized_keys and ssh_from. Without one, set bastion = null."
+    }
   }
 }

@@ -28,16 +28,27 @@ variable "cidr" {
 variable "ssh_from" {
   description = "Networks that may log in to the bastion: your own rather than 0.0.0.0/0."
   type        = list(string)
+  default     = []
 }
 
 variable "bastion" {
   description = "The bastion, with an image of Oracle Linux 9. Null makes none."
   type = object({
-    availability_domain = string
-    ssh_authorized_keys = string
-    shape               = optional(string, "VM.Standard.E5.Flex")
-    ocpus               = optional(number, 1)
-    memory_in_gbs       = optional(number, 16)
+    shape         = optional(string, "VM.Standard.E5.Flex")
+    ocpus         = optional(number, 1)
+    memory_in_gbs = optional(number, 16)
   })
-  default = null
+  default = {}
+}
+
+variable "availability_domain" {
+  description = "Name of the availability domain of the bastion, such as Uocm:AP-TOKYO-1-AD-1."
+  type        = string
+  default     = null
+}
+
+variable "ssh_authorized_keys" {
+  description = "Public keys that may log in to the bastion."
+  type        = string
+  default     = null
 }

@@ -5,7 +5,7 @@ variables {
   shape             = "BM.GPU2.2"
   rdma              = false
   container_runtime = null
-  benchmark         = { min_size_bytes = 65536, max_size_bytes = 262144 }
+  benchmark         = { repeats = 1, min_size_bytes = 65536, max_size_bytes = 262144 }
 }
 
 run "measures" {
@@ -29,7 +29,7 @@ run "stands" {
 
 run "lets_a_slow_one_through" {
   variables {
-    benchmark = { min_size_bytes = 65536, max_size_bytes = 262144, min_busbw_gb_per_s = 9999, at_least_bytes = 65536, on_failure = "warn" }
+    benchmark = { repeats = 1, min_size_bytes = 65536, max_size_bytes = 262144, min_busbw_gb_per_s = 9999, at_least_bytes = 65536, on_failure = "warn" }
   }
   assert {
     condition     = output.outcome == "fail"

@@ -6,9 +6,6 @@ variables {
 }
 
 run "network" {
-  variables {
-    bastion = { availability_domain = var.availability_domain, ssh_authorized_keys = var.ssh_authorized_keys }
-  }
   assert {
     condition     = oci_core_subnet.private.cidr_block == "172.20.64.0/18" && oci_core_subnet.private.prohibit_public_ip_on_vnic
     error_message = "The nodes' subnet is not private, or too small."
@@ -40,10 +37,21 @@ run "cluster" {
 }
 
 run "without_bastion" {
+  variables {
+    bastion = null
+  }
   assert {
     condition     = output.bastion_host == null && output.subnet_id == run.network.subnet_id
     error_message = "The bastion is still there, or the network is another one."
   }
+}
+
+run "refuses_a_bastion_that_nobody_reaches" {
+  command = plan
+  variables {
+    ssh_from = []
+  }
+  expect_failures = [oci_core_instance.bastion]
 }
 
 run "refuses_a_small_network" {
