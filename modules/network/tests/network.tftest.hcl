@@ -20,22 +20,6 @@ run "network" {
   }
 }
 
-run "cluster" {
-  module {
-    source = "../gpu-cluster"
-  }
-  variables {
-    subnet_id         = run.network.subnet_id
-    bastion_host      = run.network.bastion_host
-    container_runtime = null
-    benchmark         = null
-  }
-  assert {
-    condition     = alltrue([for node in output.nodes : cidrhost("${node.private_ip}/18", 0) == "172.20.64.0"])
-    error_message = "The nodes are elsewhere."
-  }
-}
-
 run "without_bastion" {
   variables {
     bastion = null
@@ -60,4 +44,20 @@ run "refuses_a_small_network" {
     cidr = "10.0.0.0/24"
   }
   expect_failures = [var.cidr]
+}
+
+# The last one, for what runs last is destroyed first.
+run "cluster" {
+  module {
+    source = "../gpu-cluster"
+  }
+  variables {
+    subnet_id         = run.network.subnet_id
+    container_runtime = null
+    benchmark         = null
+  }
+  assert {
+    condition     = alltrue([for node in output.nodes : cidrhost("${node.private_ip}/18", 0) == "172.20.64.0"])
+    error_message = "The nodes are elsewhere."
+  }
 }
