@@ -141,8 +141,8 @@ func (f form) checkField(v field, of variable) (errs []error) {
 		wrong("the default %q is none of the values", value)
 	}
 	_, whole := v.Default.(int)
-	_, real := v.Default.(float64)
-	if v.Default != nil && (v.Type == "integer" && !whole || v.Type == "number" && !whole && !real) {
+	_, fraction := v.Default.(float64)
+	if v.Default != nil && (v.Type == "integer" && !whole || v.Type == "number" && !whole && !fraction) {
 		wrong("the default %v is no %s", v.Default, v.Type)
 	}
 	for _, name := range depends.must {
