@@ -68,7 +68,7 @@ Exit status:
 			found := node.Inspect(cmd.Context(), r)
 			table := func(w io.Writer) error { return printFound(w, found) }
 			junit := func(w io.Writer) error {
-				return report.JUnit(w, []job.NodeResult{{Name: found.Facts.Hostname, Facts: &found.Facts, Checks: found.Checks}}, nil)
+				return report.JUnit(w, job.Result{Nodes: []job.NodeResult{{Name: found.Facts.Hostname, Facts: &found.Facts, Checks: found.Checks}}})
 			}
 			if err := out.print(cmd.OutOrStdout(), found, table, junit); err != nil {
 				return fmt.Errorf("print what was found: %w", err)

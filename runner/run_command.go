@@ -80,7 +80,7 @@ A small job:
 // printResult prints a result, and gives the exit status for it as an error.
 func printResult(w io.Writer, out *output, result job.Result) error {
 	text := func(w io.Writer) error { return report.Table(w, result) }
-	junit := func(w io.Writer) error { return report.JUnit(w, result.Nodes, result.Runs) }
+	junit := func(w io.Writer) error { return report.JUnit(w, result) }
 	if err := out.print(w, result, text, junit); err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}

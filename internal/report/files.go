@@ -27,7 +27,7 @@ var Forms = []Form{
 	{"table", "report.txt", "text for a terminal", Table},
 	{"html", "report.html", "one page with pictures, for a browser; it needs no network", HTML},
 	{"markdown", "summary.md", "a summary for a pull request or a CI job", Markdown},
-	{"junit", "junit.xml", "JUnit's XML, for CI", func(w io.Writer, r job.Result) error { return JUnit(w, r.Nodes, r.Runs) }},
+	{"junit", "junit.xml", "JUnit's XML, for CI", JUnit},
 	{"prometheus", "metrics.prom", "metrics in Prometheus' text format", Prometheus},
 	{"csv", "results.csv", "every measured size of every run", CSV},
 	{"json", "result.json", "everything, for programs", JSON},

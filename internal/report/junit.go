@@ -12,12 +12,12 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
 
-// JUnit writes checks and runs as JUnit's XML, for CI: a suite for every node, a case for every check, and a
-// suite for the runs. What cannot be told is skipped; a warning passes, with its words in system-out. A node or
+// JUnit writes a result as JUnit's XML, for CI: a suite for every node, a case for every check, and a suite for the
+// runs, of which the last case is the verdict over all of them and their repeats. What cannot be told is skipped; a warning passes, with its words in system-out. A node or
 // run that could not be used is an error. The error is the writer's.
-func JUnit(w io.Writer, nodes []job.NodeResult, runs []job.Measurement) error {
+func JUnit(w io.Writer, result job.Result) error {
 	all := junitSuites{Name: "ocihpc-runner"}
-	for _, n := range nodes {
+	for _, n := range result.Nodes {
 		suite := junitSuite{Name: n.Name}
 		if n.Facts == nil {
 			suite.add("reachable", job.CouldNotRun, "the node could not be checked", "")
@@ -27,9 +27,9 @@ func JUnit(w io.Writer, nodes []job.NodeResult, runs []job.Measurement) error {
 		}
 		all.add(suite)
 	}
-	if len(runs) > 0 {
+	if len(result.Runs) > 0 {
 		suite := junitSuite{Name: "nccl-tests"}
-		for _, r := range runs {
+		for _, r := range result.Runs {
 			name := "all nodes"
 			if r.Scope == job.ScopeNode {
 				name = strings.Join(r.Nodes, " ") + " alone"
@@ -43,6 +43,11 @@ func JUnit(w io.Writer, nodes []job.NodeResult, runs []job.Measurement) error {
 			suite.add(name, r.Outcome, message, advice)
 			suite.Cases[len(suite.Cases)-1].Seconds = fmt.Sprintf("%.3f", r.Seconds)
 		}
+		var message, advice string
+		if f := result.Failure; f != nil {
+			message, advice = f.Message, f.Advice
+		}
+		suite.add("verdict", result.Outcome, message, advice)
 		all.add(suite)
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {

@@ -24,7 +24,8 @@ func TestJUnit(t *testing.T) {
 	}
 	runs := []job.Measurement{{Scope: job.ScopeAll, Outcome: job.Fail, Seconds: 1.5, Failure: &job.Failure{Message: "too slow", Advice: "look"}}}
 	var out bytes.Buffer
-	if err := JUnit(&out, nodes, runs); err != nil {
+	result := job.Result{Nodes: nodes, Runs: runs, Outcome: job.Fail, Failure: &job.Failure{Message: "the median is too slow", Advice: "look"}}
+	if err := JUnit(&out, result); err != nil {
 		t.Fatal(err)
 	}
 	var read struct {
@@ -48,7 +49,7 @@ func TestJUnit(t *testing.T) {
 	if err := xml.Unmarshal(out.Bytes(), &read); err != nil {
 		t.Fatalf("%v in %s", err, out.String())
 	}
-	if read.Tests != 6 || read.Failures != 2 || read.Errors != 1 || read.Skipped != 1 || len(read.Suites) != 3 {
+	if read.Tests != 7 || read.Failures != 3 || read.Errors != 1 || read.Skipped != 1 || len(read.Suites) != 3 {
 		t.Fatalf("%s", out.String())
 	}
 	first := read.Suites[0].Cases
@@ -57,5 +58,9 @@ func TestJUnit(t *testing.T) {
 	}
 	if together := read.Suites[2].Cases[0]; together.Name != "all nodes" || together.Time != "1.500" || together.Failure.Message != "too slow" {
 		t.Errorf("%+v", together)
+	}
+	// Each repeat may be good by itself, and what they come to not.
+	if verdict := read.Suites[2].Cases[1]; verdict.Name != "verdict" || verdict.Failure.Message != "the median is too slow" {
+		t.Errorf("%+v", verdict)
 	}
 }

@@ -189,7 +189,7 @@ func ciGate(t *testing.T, l *lab.Lab) {
 	}
 	set(tf, map[string]any{"shape": small, "min_busbw_gb_per_s": 9999, "baseline_path": "baseline.json"})
 	expectFailure(t, tf, "9999 GB/s")
-	expectFile(t, tf, "report/summary.md", "9999")
+	expectFile(t, tf, "report/junit.xml", "<failure message=\"all_reduce is below the expected 9999 GB/s")
 	if compared := tf.State("ocihpc_nccl_benchmark.gate").Values["regressions"].([]any); len(compared) == 0 {
 		t.Error("nothing was compared with the baseline")
 	}
