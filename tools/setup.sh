@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Puts in place what a target of the GNUmakefile needs, and nothing that is there already:
 #
-#   tools/setup.sh build | lab | test | bench | lint | docs | vulncheck | release …
+#   tools/setup.sh build | lab | test | tofu | terraform-1.5.7 | bench | lint | docs | vulncheck | release | bare …
 #
 # apt packages are installed system-wide (with sudo where needed). Go and Go tools go to
 # ${XDG_CACHE_HOME:-~/.cache}/ocihpc-tools, whose bin directory the GNUmakefile has first on its PATH.
@@ -13,12 +13,44 @@ source ./versions.env
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/ocihpc-tools
 bin=$tools/bin
 mkdir -p "$bin"
-PATH=$bin:$PATH
+path=${PATH//"$bin":/}
+PATH=$bin:$path
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() {
 	say "$*"
 	exit 1
+}
+
+# quietly COMMAND… shows what a command prints only where it fails.
+quietly() {
+	local output
+	output=$("$@" 2>&1) || die "$output
+setup: failed: $*"
+}
+
+# packages_of PART names the Debian packages of a part.
+packages_of() {
+	case $1 in
+	build) echo "$APT_BUILD" ;;
+	lab) echo "$APT_LAB" ;;
+	test) echo "$APT_TEST $(browser)" ;;
+	release) echo "$APT_RELEASE" ;;
+	bare) echo "$APT_BARE" ;;
+	esac
+}
+
+# browser names Chromium where it is a package and no browser is there: Ubuntu has it as a snap alone.
+browser() {
+	local name
+	for name in chromium chromium-browser google-chrome; do
+		! command -v "$name" >/dev/null || return 0
+	done
+	if apt-cache show chromium >/dev/null 2>&1; then
+		echo chromium
+	else
+		say 'there is no package chromium: the report is not opened in a browser'
+	fi
 }
 
 # need_packages PACKAGE… installs the Debian packages that are missing.
@@ -29,10 +61,14 @@ need_packages() {
 	done
 	((${#missing[@]})) || return 0
 
+	command -v apt-get >/dev/null || die "this is neither Debian nor Ubuntu, on which alone it is set up: there is no apt-get to install ${missing[*]}"
 	local sudo=()
 	if ((EUID != 0)); then
-		command -v sudo >/dev/null || die "as root, please run: apt-get install ${missing[*]}"
 		sudo=(sudo)
+		if ! command -v sudo >/dev/null || ! sudo true; then
+			die "packages are missing, and only root can install them. Have root run the next line, then repeat your command:
+apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+		fi
 	fi
 	say "installing ${missing[*]}"
 	"${sudo[@]}" apt-get update -qq
@@ -48,6 +84,15 @@ need_packages() {
 		apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || status=$?
 	[[ -z $ours ]] || "${sudo[@]}" rm -f "$policy"
 	return "$status"
+}
+
+# module_proxy is the first one of GOPROXY that answers to URLs.
+module_proxy() {
+	local proxy
+	for proxy in ${GOPROXY//[,|]/ } https://proxy.golang.org; do
+		[[ $proxy != *://* ]] || break
+	done
+	echo "${proxy%/}"
 }
 
 # need_go makes sure of a Go that is new enough, from the module proxy where the machine has none.
@@ -68,7 +113,7 @@ need_go() {
 		say "installing Go $GO_VERSION"
 		local zip
 		zip=$(mktemp)
-		curl -fsSL -o "$zip" "https://proxy.golang.org/${module/@/\/@v\/}.zip"
+		curl -fsSL -o "$zip" "$(module_proxy)/${module/@/\/@v\/}.zip"
 		echo "$sha256  $zip" | sha256sum --check --quiet
 		unzip -q -o "$zip" -d "$tools"
 		rm -f "$zip"
@@ -78,21 +123,63 @@ need_go() {
 	ln -sfn "$tools/$module/bin/gofmt" "$bin/gofmt"
 }
 
-# need_tool NAME PACKAGE@VERSION builds a Go tool once for each version of it.
-need_tool() {
+# need_ubuntu_keyring gets the keys by which debootstrap checks what it gets from Ubuntu's archive.
+need_ubuntu_keyring() {
+	local keyring=$tools/ubuntu-archive-keyring.gpg
+	[[ ! -e $keyring ]] || return 0
+	local deb
+	deb=$(mktemp)
+	curl -fsSL -o "$deb" "http://archive.ubuntu.com/ubuntu/pool/main/u/ubuntu-keyring/$UBUNTU_KEYRING"
+	echo "$UBUNTU_KEYRING_SHA256  $deb" | sha256sum --check --quiet
+	dpkg-deb --fsys-tarfile "$deb" | tar -xO ./usr/share/keyrings/ubuntu-archive-keyring.gpg >"$keyring.new"
+	rm -f "$deb"
+	mv "$keyring.new" "$keyring"
+}
+
+# build_tool NAME PACKAGE@VERSION builds a Go tool once for each version of it, and gives its path.
+build_tool() {
 	local name=$1 package=$2
 	local dir=$tools/$name-${package##*@}
 	if [[ ! -x $dir/$name ]]; then
-		say "building $package"
-		GOBIN=$dir go install "$package"
+		say "building $package, once: this may take minutes"
+		GOBIN=$dir quietly go install "$package"
 	fi
-	ln -sfn "$dir/$name" "$bin/$name"
+	echo "$dir/$name"
 }
 
+need_tool() {
+	local tool
+	tool=$(build_tool "$@")
+	ln -sfn "$tool" "$bin/$1"
+}
+
+# has_own CLI says whether the machine has a program of its own, which goes before the one that was built here.
+has_own() {
+	PATH=$path command -v "$1" >/dev/null || return 1
+	rm -f "$bin/$1"
+}
+
+# need_terraform NAME makes sure of a terraform, or of terraform-1.5.7 beside a newer one.
 need_terraform() {
-	# One that was built here is found through PATH as well.
-	command -v terraform >/dev/null && return 0
-	need_tool terraform "github.com/hashicorp/terraform@v$TERRAFORM_VERSION"
+	! has_own "$1" || return 0
+	[[ $1 == terraform || $1 == "terraform-$TERRAFORM_VERSION" ]] ||
+		die "$1 is not on PATH, and cannot be built from the Go module proxy, as terraform-$TERRAFORM_VERSION and tofu can"
+	local terraform
+	terraform=$(build_tool terraform "github.com/hashicorp/terraform@v$TERRAFORM_VERSION")
+	ln -sfn "$terraform" "$bin/$1"
+}
+
+# need_tofu builds OpenTofu as tools/opentofu/go.mod pins it: its replacements are what `go install` refuses.
+need_tofu() {
+	! has_own tofu || return 0
+	local module=github.com/opentofu/opentofu version
+	version=$(go -C opentofu list -m -f '{{.Version}}' "$module")
+	local dir=$tools/tofu-$version
+	if [[ ! -x $dir/tofu ]]; then
+		say "building $module@$version, once: this takes minutes"
+		quietly go -C opentofu build -trimpath -buildvcs=false -ldflags "-s -w -X $module/version.dev=no" -o "$dir/tofu" "$module/cmd/tofu"
+	fi
+	ln -sfn "$dir/tofu" "$bin/tofu"
 }
 
 # need_engines makes an apt repository of the container engines with all that this machine lacks of them.
@@ -155,38 +242,24 @@ need_releases() {
 	build_engine bypass4netns "$ENGINE_BYPASS4NETNS" '' "github.com/rootless-containers/bypass4netns/cmd/"{bypass4netns,bypass4netnsd}"@v$ENGINE_BYPASS4NETNS"
 }
 
-# need_browser installs Chromium where it is a package: Ubuntu has it as a snap alone.
-need_browser() {
-	local name
-	for name in chromium chromium-browser google-chrome; do
-		! command -v "$name" >/dev/null || return 0
-	done
-	if apt-cache show chromium >/dev/null 2>&1; then
-		need_packages chromium
-	else
-		say "there is no package chromium: the report is not opened in a browser"
-	fi
-}
+packages=()
+for what in "$@"; do
+	# What is measured beside ours may be missing.
+	# shellcheck disable=SC2207 # a list of packages
+	[[ $what == bench ]] || packages+=($(packages_of "$what"))
+done
+need_packages "${packages[@]}"
 
 for what in "$@"; do
 	case $what in
-	build)
-		# shellcheck disable=SC2086 # a list of packages
-		need_packages $APT_BUILD
-		need_go
-		;;
-	lab)
-		# shellcheck disable=SC2086 # a list of packages
-		need_packages $APT_LAB
-		need_terraform
-		;;
+	build) need_go ;;
+	lab) need_terraform terraform ;;
 	test)
-		# shellcheck disable=SC2086 # a list of packages
-		need_packages $APT_TEST
-		need_browser
 		need_engines
 		need_releases
 		;;
+	tofu) need_tofu ;;
+	terraform-*) need_terraform "$what" ;;
 	lint)
 		need_tool golangci-lint "$GOLANGCI_LINT"
 		need_tool actionlint "$ACTIONLINT"
@@ -194,18 +267,12 @@ for what in "$@"; do
 		;;
 	docs)
 		need_tool tfplugindocs "$TFPLUGINDOCS"
-		need_terraform
+		need_terraform terraform
 		;;
-	bench)
-		# shellcheck disable=SC2086 # a list of packages
-		need_packages $APT_BENCH || say "without $APT_BENCH, nothing is measured beside ours"
-		;;
+	bench) need_packages "$APT_BENCH" || say "without $APT_BENCH, nothing is measured beside ours" ;;
 	vulncheck) need_tool govulncheck "$GOVULNCHECK" ;;
-	release)
-		# shellcheck disable=SC2086 # a list of packages
-		need_packages $APT_RELEASE
-		need_tool goreleaser "$GORELEASER"
-		;;
-	*) die "unknown: $what (one of build, lab, test, bench, lint, docs, vulncheck, release)" ;;
+	release) need_tool goreleaser "$GORELEASER" ;;
+	bare) need_ubuntu_keyring ;;
+	*) die "unknown: $what (one of build, lab, test, tofu, terraform-$TERRAFORM_VERSION, bench, lint, docs, vulncheck, release, bare)" ;;
 	esac
 done
