@@ -227,7 +227,7 @@ build_engine() {
 	[[ -e $dir ]] && return 0
 	say "building $1 $2"
 	rm -rf "$dir.new"
-	GOBIN=$dir.new GOFLAGS='-trimpath -tags=seccomp' go install -ldflags "-s -w $ldflags" "${@:4}"
+	GOBIN=$dir.new GOFLAGS='-trimpath -tags=seccomp' quietly go install -ldflags "-s -w $ldflags" "${@:4}"
 	mv "$dir.new" "$dir"
 }
 
