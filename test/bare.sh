@@ -15,15 +15,16 @@ fail() {
 }
 ((EUID == 0)) || fail 'only root can make another machine: please run it as root'
 
-script=/usr/share/debootstrap/scripts/$suite
-[[ -e $script ]] || fail "debootstrap knows no $suite"
-if grep -q archive.ubuntu.com "$script"; then
-	mirror=${MIRROR:-http://archive.ubuntu.com/ubuntu} security=$mirror components='main universe'
-	keyring=${XDG_CACHE_HOME:-$HOME/.cache}/ocihpc-tools/ubuntu-archive-keyring.gpg
-else
-	mirror=${MIRROR:-http://deb.debian.org/debian} security=$mirror-security components=main
+case $suite in
+bookworm | trixie | forky | sid)
+	script=$suite components=main mirror=${MIRROR:-http://deb.debian.org/debian} security=$mirror-security
 	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-fi
+	;;
+*) # All of Ubuntu's have one script, also those that are newer than debootstrap.
+	script=gutsy components='main universe' mirror=${MIRROR:-http://archive.ubuntu.com/ubuntu} security=$mirror
+	keyring=${XDG_CACHE_HOME:-$HOME/.cache}/ocihpc-tools/ubuntu-archive-keyring.gpg
+	;;
+esac
 
 root=$(mktemp -d)
 chmod 755 "$root"
@@ -31,7 +32,7 @@ trap 'rm -rf --one-file-system "$root"' EXIT
 trap 'exit 130' INT TERM
 
 echo "bare: making $suite" >&2
-debootstrap --variant=minbase --keyring="$keyring" "$suite" "$root" "$mirror" >"$root.log" ||
+debootstrap --variant=minbase --keyring="$keyring" "$suite" "$root" "$mirror" "$script" >"$root.log" ||
 	{ tail "$root.log"; rm "$root.log"; fail "cannot make $suite"; }
 rm "$root.log"
 cat >"$root/etc/apt/sources.list" <<SOURCES
