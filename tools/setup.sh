@@ -204,7 +204,7 @@ need_engines() {
 	}
 	local next=$pool/next
 	mkdir -p "$next/lists/partial" "$next/cache/archives/partial"
-	echo "deb http://deb.debian.org/debian $APT_ENGINES_NEXT_SUITE main" >"$next/sources.list"
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $APT_ENGINES_NEXT_SUITE main" >"$next/sources.list"
 	apt=(apt-get -qq -o "Dir::Etc::sourcelist=$next/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$next/lists"
 		-o "Dir::Cache=$next/cache" -o Debug::NoLocking=1 -o APT::Sandbox::User= -o Acquire::Languages=none)
 	(
