@@ -56,7 +56,7 @@ browser() {
 # need_packages PACKAGE… installs the Debian packages that are missing.
 need_packages() {
 	local missing=()
-	for package in "$@"; do
+	for package in $(printf '%s\n' "$@" | sort -u); do
 		dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
 	done
 	((${#missing[@]})) || return 0
