@@ -147,19 +147,24 @@ func place(ctx context.Context, talk *talk, binary []byte, zip bool, from Source
 		failed = errors.New(strings.TrimSpace(strings.TrimPrefix(said, "refused ")))
 	}
 	if zip && from == nil {
-		return talk.send("gzip", func(to io.Writer) error {
-			packed, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
-			if err != nil {
-				return err
-			}
-			_, err = packed.Write(binary)
-			return errors.Join(err, packed.Close())
-		})
+		return talk.send("gzip", func(to io.Writer) error { return pack(to, binary) })
 	}
 	return talk.send("plain", func(to io.Writer) error {
 		_, err := bytes.NewReader(binary).WriteTo(to)
 		return err
 	})
+}
+
+// pack writes content compressed, in packets of full size: gzip writes a few hundred bytes at a time, and sshd copies all that
+// waits for the host with each packet.
+func pack(to io.Writer, content []byte) error {
+	whole := bufio.NewWriterSize(to, 32<<10) // as much as a packet holds
+	packed, err := gzip.NewWriterLevel(whole, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	_, err = packed.Write(content)
+	return errors.Join(err, packed.Close(), whole.Flush())
 }
 
 // talk is a conversation with a script on a host, line by line.

@@ -5,7 +5,9 @@ package remote
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"net"
@@ -104,6 +106,29 @@ func TestEnsureRunnerFrom(t *testing.T) {
 }
 
 // A runner that is there is known to be used, by its time.
+// A packet for each few hundred bytes costs sshd more than all else that a benchmark has it do.
+func TestPack(t *testing.T) {
+	t.Parallel()
+	content := make([]byte, 1<<20)
+	_, _ = rand.Read(content)
+	var arrived bytes.Buffer
+	packets := 0
+	err := pack(writerFunc(func(p []byte) (int, error) {
+		packets++
+		return arrived.Write(p)
+	}), content)
+	if most := arrived.Len()/(32<<10) + 1; err != nil || packets > most {
+		t.Errorf("%d packets, want %d at most (%v)", packets, most, err)
+	}
+	unpacked, err := gzip.NewReader(&arrived)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(unpacked); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d of %d bytes arrived whole (%v)", len(got), len(content), err)
+	}
+}
+
 func TestEnsureRunnerTouches(t *testing.T) {
 	t.Parallel()
 	h, to := startHost(t)
