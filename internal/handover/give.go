@@ -132,17 +132,26 @@ func (g *giver) serve(ctx context.Context, conn net.Conn) {
 	if err == nil && g.redeem(token) {
 		_ = g.content(ctx, conn) // its failure shows on the other side
 	}
-	_ = conn.Close() // after a failure, the receiver lacks the sign of the end
+	_ = conn.Close()
 }
 
-// framed adds a sign of the end: Go takes the end of a TLS connection for that of its content, whoever ended it.
+// framed adds a sign of the end, and why it came too early: Go takes the end of a TLS connection for that of its content, whoever ended it.
 func framed(content Content) Content {
 	return func(ctx context.Context, to io.Writer) error {
 		chunks := httputil.NewChunkedWriter(to)
-		if err := content(ctx, chunks); err != nil {
-			return err
+		failed := content(ctx, chunks)
+		if ctx.Err() != nil {
+			return ctx.Err() //nolint:wrapcheck // nobody hears it: the connection is closed
 		}
-		return chunks.Close()
+		if err := chunks.Close(); err != nil {
+			return errors.Join(failed, err)
+		}
+		reason := ""
+		if failed != nil {
+			reason = strings.Join(strings.Fields(failed.Error()), " ") // one line
+		}
+		_, err := io.WriteString(to, reason+"\n")
+		return errors.Join(failed, err)
 	}
 }
 

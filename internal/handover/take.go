@@ -3,6 +3,7 @@
 package handover
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -17,6 +18,7 @@ import (
 	"math/big"
 	"net"
 	"net/http/httputil"
+	"strings"
 	"sync"
 	"time"
 )
@@ -51,7 +53,7 @@ func Take(ctx context.Context, o Offer, use func(io.Reader) error) error {
 	defer conn.Close() //nolint:errcheck // only read from
 	stop := context.AfterFunc(ctx, func() { _ = conn.NetConn().Close() })
 	defer stop()
-	content := &whole{from: httputil.NewChunkedReader(&patient{conn})}
+	content := newWhole(&patient{conn})
 	err = use(content)
 	failed := content.failure()
 	switch {
@@ -101,27 +103,52 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// whole reads to the sign of the end, and keeps why it did not come. Who uses it may still read after its use has ended.
+// whole reads what [framed] wrote to its end, and keeps why it ended too early. Who uses it may still read after its use has ended.
 type whole struct {
-	from io.Reader
+	raw    *bufio.Reader
+	chunks io.Reader
 
 	lock sync.Mutex
 	err  error
 }
 
+func newWhole(from io.Reader) *whole {
+	raw := bufio.NewReader(from)
+	return &whole{raw: raw, chunks: httputil.NewChunkedReader(raw)}
+}
+
 func (w *whole) Read(p []byte) (int, error) {
-	n, err := w.from.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		w.lock.Lock()
-		defer w.lock.Unlock()
-		w.err = err
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.err != nil {
+		return 0, w.err
 	}
+	n, err := w.chunks.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = w.ended()
+	}
+	w.err = err
 	return n, err
+}
+
+// ended reads what follows the last chunk: nothing, or why there are no more.
+func (w *whole) ended() error {
+	reason, err := w.raw.ReadString('\n')
+	switch {
+	case err != nil:
+		return io.ErrUnexpectedEOF
+	case reason != "\n":
+		return errors.New(strings.TrimSpace(reason))
+	}
+	return io.EOF
 }
 
 func (w *whole) failure() error {
 	w.lock.Lock()
 	defer w.lock.Unlock()
+	if errors.Is(w.err, io.EOF) {
+		return nil
+	}
 	return w.err
 }
 
