@@ -31,7 +31,7 @@ type Announcement struct {
 }
 
 const (
-	// greetingLimit is how long a receiver has to show its token.
+	// greetingLimit is how long a receiver has to show its token, and that has to become good.
 	greetingLimit = 10 * time.Second
 	// silence is how long nobody may say anything: whoever holds the session is gone then.
 	silence = time.Minute
@@ -73,7 +73,7 @@ func Give(ctx context.Context, in io.Reader, out io.Writer, private bool, conten
 	if private {
 		content = framed(content)
 	}
-	g := &giver{content: content, tokens: map[string]bool{}}
+	g := &giver{content: content, tokens: map[string]bool{}, news: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
 	go func() {
@@ -104,6 +104,7 @@ type giver struct {
 
 	lock   sync.Mutex
 	tokens map[string]bool
+	news   chan struct{} // closed when there is another token
 }
 
 func (g *giver) allow(token string) {
@@ -113,15 +114,33 @@ func (g *giver) allow(token string) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
 	g.tokens[token] = true
+	close(g.news)
+	g.news = make(chan struct{})
 }
 
-// redeem says whether a token is good. It is good once.
-func (g *giver) redeem(token string) bool {
+// redeem says whether a token is good. It is good once. A receiver may be faster than the line that lets it in.
+func (g *giver) redeem(ctx context.Context, token string) bool {
+	ctx, cancel := context.WithTimeout(ctx, greetingLimit)
+	defer cancel()
+	for {
+		good, news := g.look(token)
+		if good {
+			return true
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (g *giver) look(token string) (good bool, news <-chan struct{}) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
-	good := g.tokens[token]
+	good = g.tokens[token]
 	delete(g.tokens, token)
-	return good
+	return good, g.news
 }
 
 // serve gives a receiver the content. One that gets only a part of it finds that out by itself.
@@ -129,7 +148,7 @@ func (g *giver) serve(ctx context.Context, conn net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	token, err := readToken(conn)
-	if err == nil && g.redeem(token) {
+	if err == nil && g.redeem(ctx, token) {
 		_ = g.content(ctx, conn) // its failure shows on the other side
 	}
 	_ = conn.Close()

@@ -13,7 +13,9 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // start gives content to whoever has a token of tokens.
@@ -73,11 +75,23 @@ func TestHandOver(t *testing.T) {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 	}
-	for what, token := range map[string]string{"used up": one, "never given": NewToken(), "empty": "", "long": strings.Repeat("x", 1000)} {
-		if got, err := take(t, offer(announced, token)); err == nil || got != "" {
-			t.Errorf("with a token that is %s: %d bytes, %v", what, len(got), err)
-		}
+	late := NewToken()
+	go func() {
+		time.Sleep(100 * time.Millisecond) // most likely after the receiver has come
+		_, _ = io.WriteString(tokens, late+"\n")
+	}()
+	if got, err := take(t, offer(announced, late)); err != nil || got != text {
+		t.Errorf("a receiver that is there before its token: %d bytes, %v", len(got), err)
 	}
+	var strangers sync.WaitGroup
+	for what, token := range map[string]string{"used up": one, "never given": NewToken(), "empty": "", "long": strings.Repeat("x", 1000)} {
+		strangers.Go(func() {
+			if got, err := take(t, offer(announced, token)); err == nil || got != "" {
+				t.Errorf("with a token that is %s: %d bytes, %v", what, len(got), err)
+			}
+		})
+	}
+	strangers.Wait()
 	stranger := offer(announced, NewToken())
 	stranger.Certificate = strings.Repeat("0", 64)
 	if _, err := take(t, stranger); !errors.Is(err, ErrStranger) {
