@@ -85,6 +85,7 @@ const (
 )
 
 func TestAccNCCLBenchmark(t *testing.T) {
+	t.Parallel()
 	l := startLab(t)
 	report := filepath.Join(t.TempDir(), "report.html")
 	tf := acctest.NewTerraform(t, measured(l, quick, fmt.Sprintf("report_path = %q\n  report_directory = %q", report, filepath.Join(filepath.Dir(report), "all"))), l.Info.Environ()...)
@@ -220,6 +221,7 @@ func TestAccNCCLBenchmark(t *testing.T) {
 }
 
 func TestAccNCCLBenchmark_disturbed(t *testing.T) {
+	t.Parallel()
 	l := startLab(t)
 	tf := acctest.NewTerraform(t, measured(l, quick), l.Info.Environ()...)
 	tf.Apply()

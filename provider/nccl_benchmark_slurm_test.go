@@ -19,6 +19,7 @@ func TestAccNCCLBenchmark_slurm(t *testing.T) {
 	if _, err := exec.LookPath("slurmctld"); err != nil {
 		t.Skip("Slurm is not installed: run `tools/setup.sh test`")
 	}
+	t.Parallel()
 	l := startLab(t)
 	tf := acctest.NewTerraform(t, pair(l), l.Info.Environ()...)
 	tf.Apply()

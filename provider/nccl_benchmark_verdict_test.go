@@ -28,6 +28,7 @@ resource "ocihpc_nccl_benchmark" "this" {
 }
 
 func TestAccNCCLBenchmark_verdict(t *testing.T) {
+	t.Parallel()
 	l := startLab(t)
 	tf := acctest.NewTerraform(t, compared(l, `
   repeats  = 3

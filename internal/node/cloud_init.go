@@ -21,13 +21,18 @@ const (
 // cloudInitPoll is how often a running cloud-init is asked.
 const cloudInitPoll = 2 * time.Second
 
-// cloudInitStatus gives cloud-init's word for its state, and what it says of its errors; both are empty when
-// it is not installed.
-func cloudInitStatus(ctx context.Context) (status, detail string, err error) {
+// cloudInit is cloud-init's word for its state, and what it says of its errors; both are empty when it is not
+// installed.
+type cloudInit struct {
+	status, detail string
+	err            error
+}
+
+func askCloudInit(ctx context.Context) (said cloudInit) {
 	// The exit status shows what went wrong while cloud-init ran, not whether it answered: 1 error, 2 degraded.
 	text, err := answer(ctx, "cloud-init", "status", "--long")
 	if missing(err) {
-		return "", "", nil
+		return said
 	}
 	// Fields of a line each; "detail:" and, from 23.4 on, "errors:" have theirs below, to the next field.
 	var details []string
@@ -37,7 +42,7 @@ func cloudInitStatus(ctx context.Context) (status, detail string, err error) {
 		name, value, isField := strings.Cut(line, ":")
 		switch {
 		case isField && name == "status":
-			status = strings.TrimSpace(value)
+			said.status = strings.TrimSpace(value)
 		case isField && (name == "detail" || name == "errors"):
 			section = name
 		case section == "detail" && !strings.HasPrefix(line, "DataSource") || section == "errors" && strings.HasPrefix(line, "- "):
@@ -46,25 +51,28 @@ func cloudInitStatus(ctx context.Context) (status, detail string, err error) {
 			section = ""
 		}
 	}
-	if status == "" {
-		return "", "", err
+	if said.status == "" {
+		return cloudInit{err: err}
 	}
-	return status, strings.Join(details, "; "), nil
+	said.detail = strings.Join(details, "; ")
+	return said
 }
 
-// waitForCloudInit returns when cloud-init has ended or the time is over. It asks again and again rather
-// than call `cloud-init status --wait`, which never returns where cloud-init was not started.
-func waitForCloudInit(ctx context.Context, seconds int) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
+// waitForCloudInit returns when cloud-init has ended or the time is over, with its last word. It asks again and
+// again rather than call `cloud-init status --wait`, which never returns where cloud-init was not started.
+func waitForCloudInit(ctx context.Context, seconds int) cloudInit {
+	waiting, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
 	defer cancel()
 	ticker := time.NewTicker(cloudInitPoll)
 	defer ticker.Stop()
-	for ctx.Err() == nil {
-		if status, _, err := cloudInitStatus(ctx); err != nil || !unfinished(status) {
-			return
+	for {
+		said := askCloudInit(ctx)
+		if said.err != nil || !unfinished(said.status) {
+			return said
 		}
 		select {
-		case <-ctx.Done():
+		case <-waiting.Done():
+			return said
 		case <-ticker.C:
 		}
 	}

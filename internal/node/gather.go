@@ -48,8 +48,8 @@ type found[T any] struct {
 
 func find[T any](value T, err error) found[T] { return found[T]{value, err} }
 
-// gather reads everything, all programs at the same time. The keys of Unknown are the facts' names in JSON.
-func gather(ctx context.Context, r Request) findings {
+// gather reads everything that cloud-init has not said, all programs at the same time. The keys of Unknown are the facts' names in JSON.
+func gather(ctx context.Context, r Request, said cloudInit) findings {
 	f := findings{Facts: job.Facts{Unknown: map[string]string{}}, shape: r.Shape}
 	var writing sync.Mutex
 	note := func(name string, err error) {
@@ -60,12 +60,9 @@ func gather(ctx context.Context, r Request) findings {
 		}
 	}
 	readSystem(&f, note)
+	f.CloudInit, f.CloudInitDetail = said.status, said.detail
+	note("cloud_init", said.err)
 	var group sync.WaitGroup
-	group.Go(func() {
-		var err error
-		f.CloudInit, f.CloudInitDetail, err = cloudInitStatus(ctx)
-		note("cloud_init", err)
-	})
 	group.Go(func() {
 		f.gpus = askGPUs(ctx)
 		f.GPUs, f.DriverVersion = f.gpus.list, f.gpus.driver

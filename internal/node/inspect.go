@@ -41,7 +41,6 @@ type Report struct {
 // Inspect waits for cloud-init as long as the request says, then gathers the facts and judges them. It
 // always gives a report; what the end of the context kept from being read is unknown in it.
 func Inspect(ctx context.Context, r Request) Report {
-	waitForCloudInit(ctx, r.Checks.CloudInitWaitSeconds)
-	found := gather(ctx, r)
+	found := gather(ctx, r, waitForCloudInit(ctx, r.Checks.CloudInitWaitSeconds))
 	return Report{Facts: found.Facts, Checks: judge(r, found), At: time.Now().UTC()}
 }

@@ -124,6 +124,7 @@ func TestCloudInit(t *testing.T) {
 		"disabled":       {"echo 'status: disabled'", 5, job.Pass, "disabled"},
 		"never finishes": {"echo 'status: running'", 1, job.Fail, "not finished after 1 seconds"},
 		"no answer":      {"echo 'Traceback'; exit 1", 1, job.CannotTell, "Traceback"},
+		"asked once":     {`[ ! -e $0.asked ] && touch $0.asked && echo 'status: done' || echo 'status: error'`, 5, job.Pass, "done"},
 		"finishes later": {`file=$0.count; echo x >> $file; [ $(wc -l < $file) -ge 3 ] && echo 'status: done' || echo 'status: running'`, 60, job.Pass, "done"},
 	}
 	for name, test := range tests {
