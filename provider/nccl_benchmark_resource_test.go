@@ -78,10 +78,10 @@ resource "ocihpc_nccl_benchmark" "this" {
 `, login(l), strings.Join(more, "\n  "))
 }
 
-// A sweep that is short, and one that lasts long enough to be disturbed.
+// A sweep that is short, and one that lasts long enough to be held.
 const (
 	quick = "max_size_bytes = 4096\n  iterations = 2"
-	long  = "max_size_bytes = 1048576\n  iterations = 300"
+	long  = "max_size_bytes = 262144\n  iterations = 100"
 )
 
 func TestAccNCCLBenchmark(t *testing.T) {
@@ -229,10 +229,11 @@ func TestAccNCCLBenchmark_disturbed(t *testing.T) {
 	t.Run("connection cut", func(t *testing.T) {
 		tf.Configure(measured(l, long))
 		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
-		awaitRanks(t, l)
+		goOn := holdRanks(t, l)
 		if out, err := l.Exec(t.Context(), "bastion", "pkill", "-9", "-f", "sshd: opc"); err != nil {
 			t.Errorf("cut the connection: %v\n%s", err, out)
 		}
+		goOn()
 		if status, output := apply.Wait(); status != 0 {
 			t.Fatalf("the measurement was lost: exit status %d\n%s", status, output)
 		}
@@ -245,9 +246,10 @@ func TestAccNCCLBenchmark_disturbed(t *testing.T) {
 	t.Run("interrupted and picked up", func(t *testing.T) {
 		tf.Configure(measured(l, long, `triggers = { again = "1" }`))
 		apply := tf.Start("apply", "-auto-approve", "-no-color", "-input=false")
-		awaitRanks(t, l)
+		goOn := holdRanks(t, l)
 		apply.Interrupt()
 		status, output := apply.Wait()
+		goOn()
 		if status == 0 {
 			t.Fatalf("an interrupted apply ended well:\n%s", output)
 		}
@@ -331,14 +333,25 @@ func hosts(t *testing.T, l *lab.Lab) []string {
 	return status.Hosts
 }
 
-// awaitRanks waits until mpirun has started ranks on every node.
-func awaitRanks(t *testing.T, l *lab.Lab) {
+// holdRanks stops the ranks of the first node on which some run, so that the measurement cannot end before it is disturbed,
+// however slow the disturber. They go on when told so.
+func holdRanks(t *testing.T, l *lab.Lab) (goOn func()) {
 	t.Helper()
-	for _, host := range hosts(t, l) {
-		acctest.Eventually(t, "orted or mpirun and ranks run on "+host, func() bool {
-			_, err := l.Exec(t.Context(), host, "sh", "-c", "pgrep 'mpirun|orted' && pgrep all_reduce")
-			return err == nil
-		})
+	var held string
+	acctest.Eventually(t, "ranks run", func() bool {
+		for _, host := range hosts(t, l) {
+			if _, err := l.Exec(t.Context(), host, "pkill", "-STOP", "all_reduce"); err == nil {
+				held = host
+				return true
+			}
+		}
+		return false
+	})
+	return func() {
+		t.Helper()
+		if out, err := l.Exec(t.Context(), held, "pkill", "-CONT", "all_reduce"); err != nil {
+			t.Errorf("let the ranks go on: %v\n%s", err, out)
+		}
 	}
 }
 

@@ -34,7 +34,8 @@ var binary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.CommandContext(context.Background(), "go", "build", "-o", filepath.Join(dir, "terraform-provider-ocihpc"), ".")
+	built = true
+	build := exec.CommandContext(context.Background(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "terraform-provider-ocihpc"), ".")
 	build.Dir = strings.TrimSpace(string(root))
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the provider: %w\n%s", err, output)
@@ -53,7 +54,7 @@ func Main(m *testing.M) {
 	os.Exit(status)
 }
 
-// built says that the provider was asked for.
+// built says that the provider's folder was made.
 var built bool
 
 // Terraform is a working directory in which the real Terraform runs the real provider, as users do.
@@ -79,7 +80,6 @@ const Source = "ocihpc/ocihpc"
 func Provider(t testing.TB) string {
 	t.Helper()
 	skipUnlessAcceptance(t)
-	built = true
 	dir, err := binary()
 	if err != nil {
 		t.Fatal(err)
