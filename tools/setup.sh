@@ -88,8 +88,8 @@ apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 
 # module_proxy is the first one of GOPROXY that answers to URLs.
 module_proxy() {
-	local proxy
-	for proxy in ${GOPROXY//[,|]/ } https://proxy.golang.org; do
+	local proxy urls=${GOPROXY:-}
+	for proxy in ${urls//[,|]/ } https://proxy.golang.org; do
 		[[ $proxy != *://* ]] || break
 	done
 	echo "${proxy%/}"
