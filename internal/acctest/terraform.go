@@ -151,7 +151,9 @@ func Mirror(t testing.TB, providers map[string]string) string {
 func IsTerraform(t testing.TB, version string) bool {
 	t.Helper()
 	skipUnlessAcceptance(t)
-	output, err := exec.CommandContext(t.Context(), "terraform", "version", "-json").Output()
+	command := exec.CommandContext(t.Context(), "terraform", "version", "-json")
+	command.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+os.DevNull) // OpenTofu would put a warning about it before the JSON.
+	output, err := command.Output()
 	var is struct {
 		Version string `json:"terraform_version"`
 	}
