@@ -44,7 +44,7 @@ provider_installation {
 RC
 export TF_CLI_CONFIG_FILE=$work/terraformrc TF_IN_AUTOMATION=1
 # The lab measures host memory, so the sizes are small.
-export TF_VAR_max_size_bytes=4194304
+export TF_VAR_max_size_bytes=4194304 TF_VAR_timezone=Asia/Tokyo
 [[ -n $bold ]] || export TF_CLI_ARGS=-no-color
 tf() { terraform -chdir="$work/quickstart" "$@"; }
 

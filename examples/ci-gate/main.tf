@@ -13,6 +13,13 @@ terraform {
 # In a pipeline, credentials come from the environment (OCI_TENANCY_OCID …), or by auth = "InstancePrincipal".
 provider "ocihpc" {}
 
+data "ocihpc_cloud_init_config" "node" {
+  shape    = var.shape
+  firewall = { enabled = false }  # MPI and NCCL take ports of their choice
+  rdma     = var.rdma ? {} : null # Oracle Cloud Agent configures the ports, and the set-up waits for them
+  limits   = { memlock = "unlimited" }
+}
+
 resource "ocihpc_gpu_cluster" "this" {
   compartment_id      = var.compartment_id
   availability_domain = var.availability_domain
@@ -24,6 +31,7 @@ resource "ocihpc_gpu_cluster" "this" {
   image_id = var.image_id
 
   ssh_authorized_keys = var.ssh_authorized_keys
+  user_data           = data.ocihpc_cloud_init_config.node.gzip_base64
 }
 
 resource "ocihpc_nccl_benchmark" "gate" {
@@ -40,6 +48,7 @@ resource "ocihpc_nccl_benchmark" "gate" {
     }
   }
 
+  transport      = var.rdma ? "rdma" : "any"
   min_size_bytes = var.min_size_bytes
   max_size_bytes = var.max_size_bytes
   repeats        = 3

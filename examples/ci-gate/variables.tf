@@ -30,6 +30,12 @@ variable "size" {
   default     = 2
 }
 
+variable "rdma" {
+  description = "Whether the nodes must talk over RDMA. False is for shapes without RDMA, and for a lab, whose hosts have no adapters."
+  type        = bool
+  default     = true
+}
+
 variable "ssh_authorized_keys" {
   description = "Public keys that may log in to the nodes as opc."
   type        = string

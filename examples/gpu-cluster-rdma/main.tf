@@ -14,7 +14,7 @@ provider "ocihpc" {}
 
 data "ocihpc_cloud_init_config" "node" {
   shape    = var.shape
-  timezone = "Asia/Tokyo"
+  timezone = var.timezone
   firewall = { enabled = false } # MPI and NCCL take ports of their choice
   nvme     = {}
   rdma     = var.rdma ? {} : null # Oracle Cloud Agent configures the ports, and the set-up waits for them

@@ -31,9 +31,15 @@ variable "size" {
 }
 
 variable "rdma" {
-  description = "Whether the nodes must talk over RDMA. False is for hosts without RDMA adapters, such as a lab's."
+  description = "Whether the nodes must talk over RDMA. False is for shapes without RDMA, and for a lab, whose hosts have no adapters."
   type        = bool
   default     = true
+}
+
+variable "timezone" {
+  description = "Time zone of the nodes, such as Asia/Tokyo. Null leaves the image's."
+  type        = string
+  default     = null
 }
 
 variable "ssh_authorized_keys" {

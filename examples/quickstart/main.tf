@@ -14,8 +14,10 @@ provider "ocihpc" {}
 
 data "ocihpc_cloud_init_config" "node" {
   shape    = var.shape
-  timezone = "Asia/Tokyo"
-  firewall = { enabled = false }
+  timezone = var.timezone
+  firewall = { enabled = false }  # MPI and NCCL take ports of their choice
+  rdma     = var.rdma ? {} : null # Oracle Cloud Agent configures the ports, and the set-up waits for them
+  limits   = { memlock = "unlimited" }
 }
 
 resource "ocihpc_gpu_cluster" "this" {
@@ -47,11 +49,12 @@ resource "ocihpc_nccl_benchmark" "this" {
     }
   }
 
+  transport      = var.rdma ? "rdma" : "any"
   min_size_bytes = var.min_size_bytes
   max_size_bytes = var.max_size_bytes
 
   checks = {
-    timezone     = "Asia/Tokyo"
+    timezone     = var.timezone
     firewall_off = true
   }
 

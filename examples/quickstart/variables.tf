@@ -30,6 +30,18 @@ variable "size" {
   default     = 2
 }
 
+variable "rdma" {
+  description = "Whether the nodes must talk over RDMA. False is for shapes without RDMA, and for a lab, whose hosts have no adapters."
+  type        = bool
+  default     = true
+}
+
+variable "timezone" {
+  description = "Time zone of the nodes, such as Asia/Tokyo. Null leaves the image's."
+  type        = string
+  default     = null
+}
+
 variable "ssh_authorized_keys" {
   description = "Public keys that may log in to the nodes as opc."
   type        = string
@@ -76,7 +88,7 @@ variable "max_size_bytes" {
 }
 
 variable "min_busbw_gb_per_s" {
-  description = "Least bus bandwidth at the largest size, in 10^9 bytes per second. Null measures without judging."
+  description = "Least bus bandwidth at the largest size, in 10^9 bytes per second. Null takes the catalog's limits of the shape, where it has them."
   type        = number
   default     = null
 }

@@ -17,6 +17,13 @@ terraform {
 # Credentials come from ~/.oci/config or the environment, as for the official provider.
 provider "ocihpc" {}
 
+data "ocihpc_cloud_init_config" "node" {
+  shape    = var.shape
+  firewall = { enabled = false }  # MPI and NCCL take ports of their choice
+  rdma     = var.rdma ? {} : null # Oracle Cloud Agent configures the ports, and the set-up waits for them
+  limits   = { memlock = "unlimited" }
+}
+
 resource "ocihpc_gpu_cluster" "this" {
   compartment_id      = var.compartment_id
   availability_domain = var.availability_domain
@@ -28,6 +35,7 @@ resource "ocihpc_gpu_cluster" "this" {
   image_id = var.image_id
 
   ssh_authorized_keys = var.ssh_authorized_keys
+  user_data           = data.ocihpc_cloud_init_config.node.gzip_base64
 
   replace_nodes    = var.replace_nodes
   report_unhealthy = var.report_unhealthy
@@ -47,6 +55,7 @@ resource "ocihpc_nccl_benchmark" "this" {
     }
   }
 
+  transport      = var.rdma ? "rdma" : "any"
   min_size_bytes = var.min_size_bytes
   max_size_bytes = var.max_size_bytes
 

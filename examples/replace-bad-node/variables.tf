@@ -30,6 +30,12 @@ variable "size" {
   default     = 8
 }
 
+variable "rdma" {
+  description = "Whether the nodes must talk over RDMA. False is for shapes without RDMA, and for a lab, whose hosts have no adapters."
+  type        = bool
+  default     = true
+}
+
 variable "replace_nodes" {
   description = "OCIDs of nodes to replace, as the failed measurement names them. The entry may stay: a node that is gone is replaced no more."
   type        = set(string)

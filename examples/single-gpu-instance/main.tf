@@ -26,7 +26,7 @@ locals {
 
 data "ocihpc_cloud_init_config" "node" {
   shape    = var.shape
-  timezone = "Asia/Tokyo"
+  timezone = var.timezone
   firewall = { enabled = false }
   nvme     = {} # XFS over all NVMe devices, at /mnt/localdisk
 }

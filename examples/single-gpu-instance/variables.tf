@@ -24,6 +24,12 @@ variable "shape" {
   default     = "BM.GPU4.8"
 }
 
+variable "timezone" {
+  description = "Time zone of the nodes, such as Asia/Tokyo. Null leaves the image's."
+  type        = string
+  default     = null
+}
+
 variable "ssh_authorized_keys" {
   description = "Public keys that may log in to the nodes as opc."
   type        = string

@@ -65,6 +65,7 @@ func (i Info) Environ() []string {
 		"TF_VAR_bastion_port=" + strconv.Itoa(i.BastionPort),
 		"TF_VAR_bastion_user=" + i.BastionUser,
 		"TF_VAR_bastion_host_key=" + i.BastionHostKey,
+		"TF_VAR_rdma=false", // hosts have no adapters
 	}
 }
 

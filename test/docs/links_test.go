@@ -70,9 +70,7 @@ func TestLinks(t *testing.T) {
 				continue
 			}
 			followed++
-			if _, err := os.Stat(filepath.Join(root, to)); err != nil && strings.HasPrefix(file, "docs/") && files[to+".md"] != "" {
-				to += ".md" // the registry names pages without it
-			} else if err != nil {
+			if _, err := os.Stat(filepath.Join(root, to)); err != nil {
 				t.Errorf("%s: the link to %s leads nowhere", file, match[1])
 				continue
 			}

@@ -124,7 +124,7 @@ func expectFailure(t *testing.T, tf *acctest.Terraform, why string, arguments ..
 const small = "BM.GPU2.2"
 
 func quickstart(t *testing.T, l *lab.Lab) {
-	tf := example(t, l, "quickstart", map[string]any{"shape": small})
+	tf := example(t, l, "quickstart", map[string]any{"shape": small, "timezone": "Asia/Tokyo"})
 	defer tf.Destroy()
 	apply(t, tf)
 	expectOutput(t, tf, "verdict", "pass: 4 ranks on 2 hosts")
@@ -137,7 +137,7 @@ func TestSingleGPUInstance(t *testing.T) {
 	l := containertest.StartLab(t, lab.Config{Init: lab.InitSystemd})
 	releases, _ := containertest.Releases(t)
 	tf := example(t, l, "single-gpu-instance", map[string]any{
-		"container_image": nil, "mirror": containertest.ServeDir(t, l, releases), "versions": map[string]string{"nerdctl": "none"},
+		"timezone": "Asia/Tokyo", "container_image": nil, "mirror": containertest.ServeDir(t, l, releases), "versions": map[string]string{"nerdctl": "none"},
 	})
 	defer tf.Destroy()
 	apply(t, tf)
@@ -153,7 +153,7 @@ func TestSingleGPUInstance(t *testing.T) {
 }
 
 func gpuClusterRDMA(t *testing.T, l *lab.Lab) {
-	tf := example(t, l, "gpu-cluster-rdma", map[string]any{"rdma": false, "min_busbw_gb_per_s": nil})
+	tf := example(t, l, "gpu-cluster-rdma", map[string]any{"timezone": "Asia/Tokyo", "min_busbw_gb_per_s": nil})
 	defer tf.Destroy()
 	apply(t, tf)
 	expectOutput(t, tf, "verdict", "pass")
