@@ -71,14 +71,16 @@ func containerRuntimeAttributes(ctx context.Context) map[string]schema.Attribute
 			Optional: true,
 		},
 		"data_root": schema.StringAttribute{
-			MarkdownDescription: "Directory for images and containers, such as `/mnt/localdisk/containers`. Default: the engine's own.",
-			Optional:            true,
+			MarkdownDescription: "Directory for images and containers, such as `/mnt/localdisk/containers`. Default: the engine's own. A change " +
+				"pulls `images` into the new one; what is in the earlier one is neither moved nor removed.",
+			Optional: true,
 		},
 		"images": schema.ListAttribute{
-			MarkdownDescription: "Images to have on every node, by reference. Default: none.",
-			Optional:            true,
-			ElementType:         types.StringType,
-			Validators:          []validator.List{listvalidator.UniqueValues()},
+			MarkdownDescription: "Images to have on every node, by reference. Default: none. On a change those that are new are pulled; " +
+				"those that are left out stay on the nodes.",
+			Optional:    true,
+			ElementType: types.StringType,
+			Validators:  []validator.List{listvalidator.UniqueValues()},
 		},
 		"share_images": schema.BoolAttribute{
 			MarkdownDescription: "Whether one node pulls each image from its registry, and the others get it from nodes that have it, " +
@@ -138,7 +140,7 @@ func containerRuntimeAttributes(ctx context.Context) map[string]schema.Attribute
 			Optional:            true,
 			ElementType:         types.StringType,
 		},
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+		"timeouts": timeoutsAttribute(ctx, timeouts.Opts{
 			Create: true, Update: true, Delete: true,
 			CreateDescription: "Time for everything, waiting for the nodes included. Default: 60m.",
 			UpdateDescription: "As create. Default: 60m.",

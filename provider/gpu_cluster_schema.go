@@ -34,7 +34,7 @@ const (
 
 func gpuClusterSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+		"timeouts": timeoutsAttribute(ctx, timeouts.Opts{
 			Create: true, Update: true, Delete: true,
 			CreateDescription: timeoutDescription, UpdateDescription: timeoutDescription, DeleteDescription: timeoutDescription,
 		}),
@@ -52,7 +52,7 @@ func gpuClusterSchema(ctx context.Context) schema.Schema {
 	}
 }
 
-const timeoutDescription = "Such as `90m`. Default: 30 minutes for each 20 nodes, at least 60 minutes."
+const timeoutDescription = "A duration such as `90m`. Default: 30 minutes for each 20 nodes, at least 60 minutes."
 
 func gpuClusterPlacement() map[string]schema.Attribute {
 	keep := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
@@ -198,12 +198,12 @@ func gpuClusterLaunch() map[string]schema.Attribute {
 func imageAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"operating_system": schema.StringAttribute{
-			MarkdownDescription: "Such as `Oracle Linux`.",
+			MarkdownDescription: "Operating system of the image in OCI's words, such as `Oracle Linux`.",
 			Required:            true,
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"operating_system_version": schema.StringAttribute{
-			MarkdownDescription: "Such as `8`. Default: any.",
+			MarkdownDescription: "Version of the operating system, such as `8`. Default: any version.",
 			Optional:            true,
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 		},

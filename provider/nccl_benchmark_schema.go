@@ -33,9 +33,11 @@ func ncclBenchmarkSchema(ctx context.Context) schema.Schema {
 			"not good, groups of them side by side until the node or link at fault is known. " +
 			"The numbers become attributes, and a cluster below its mark fails the apply.\n\n" +
 			"The companion `ocihpc-runner`, which is part of the provider, is put on the nodes over SSH and works " +
-			"detached on the first one, so a dropped connection does not lose a measurement. Nothing is " +
-			"measured again until an argument changes or the last verdict was a failure. Destroying the " +
-			"resource removes it from the state only.",
+			"detached on the first one, so a dropped connection does not lose a measurement. Destroying the " +
+			"resource removes it from the state only.\n\n" +
+			"A change of any argument measures again, unless the nodes still have the result of the same work; " +
+			"one of `ssh`, `report_path`, `report_directory` and `timeouts` measures nothing. After a failed verdict the next apply " +
+			"measures again. Otherwise nothing is repeated.",
 		Attributes: benchmarkAttributes(ctx),
 	}
 }
@@ -122,7 +124,7 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 				"Prometheus' metrics, CSV, JSON, and the pictures as SVG and PNG. Default: none is written.",
 			Optional: true,
 		},
-		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+		"timeouts": timeoutsAttribute(ctx, timeouts.Opts{
 			Create: true, Update: true,
 			CreateDescription: "Time for everything, waiting for the nodes included. Default: 60m.",
 			UpdateDescription: "As create. Default: 60m.",

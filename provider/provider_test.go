@@ -35,7 +35,7 @@ func TestSchemasAreSound(t *testing.T) {
 	}
 	for name, schema := range response.ResourceSchemas {
 		for _, attribute := range schema.Block.Attributes {
-			if attribute.Description == "" && attribute.Name != "timeouts" {
+			if attribute.Description == "" {
 				t.Errorf("%s.%s has no description", name, attribute.Name)
 			}
 		}

@@ -9,10 +9,18 @@ terraform {
   }
 }
 
-# A job has neither a home directory nor a configuration file: it signs as the resource that it is.
+locals {
+  api_key = var.auth == "ApiKey"
+}
+
+# A job has neither a home directory nor a configuration file: it signs as the resource that it is, or by a key of the form.
 provider "ocihpc" {
   auth            = var.auth
   region          = var.region
+  tenancy_ocid    = local.api_key ? var.tenancy_ocid : null
+  user_ocid       = local.api_key ? var.current_user_ocid : null
+  fingerprint     = local.api_key ? var.api_fingerprint : null
+  private_key     = local.api_key ? base64decode(var.api_private_key) : null
   ssh_private_key = base64decode(var.ssh_private_key)
 }
 

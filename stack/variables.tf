@@ -1,4 +1,4 @@
-# Resource Manager fills in the first two by itself, and gives all of them to a job as TF_VAR_ variables of its environment.
+# Resource Manager fills in the first four by itself, and gives all of them to a job as TF_VAR_ variables of its environment.
 
 variable "compartment_ocid" {
   description = "OCID of the compartment."
@@ -10,10 +10,39 @@ variable "region" {
   type        = string
 }
 
+variable "tenancy_ocid" {
+  description = "OCID of the tenancy, for ApiKey."
+  type        = string
+  default     = null
+}
+
+variable "current_user_ocid" {
+  description = "OCID of the user who creates the stack, whose API key it is."
+  type        = string
+  default     = null
+}
+
 variable "auth" {
-  description = "As what the job signs its requests: ResourcePrincipal or InstancePrincipal."
+  description = "As what the job signs its requests: ResourcePrincipal, InstancePrincipal or ApiKey."
   type        = string
   default     = "ResourcePrincipal"
+  validation {
+    condition     = contains(["ResourcePrincipal", "InstancePrincipal", "ApiKey"], var.auth)
+    error_message = "A job signs as ResourcePrincipal, InstancePrincipal or ApiKey."
+  }
+}
+
+variable "api_fingerprint" {
+  description = "Fingerprint of the API key, for ApiKey."
+  type        = string
+  default     = null
+}
+
+variable "api_private_key" {
+  description = "Private API key in base64, as a form's file arrives, for ApiKey. Resource Manager stores it with the stack's variables."
+  type        = string
+  sensitive   = true
+  default     = null
 }
 
 variable "availability_domain" {

@@ -92,6 +92,12 @@ func (c Config) securityToken() (common.ConfigurationProvider, error) {
 
 // apiKey takes each value from the provider's configuration or, where that is silent, from the profile.
 func (c Config) apiKey() (common.ConfigurationProvider, error) {
+	key := apiKey{tenancy: c.TenancyOCID, user: c.UserOCID, fingerprint: c.Fingerprint, region: c.Region}
+	if key.tenancy != "" && key.user != "" && key.fingerprint != "" && key.region != "" && (c.PrivateKey != "" || c.PrivateKeyPath != "") {
+		var err error
+		key.private, err = c.privateKey(nil) // a job of Resource Manager has neither a file nor a home directory
+		return key, err
+	}
 	file, err := c.configFile()
 	if err != nil {
 		return nil, err
@@ -104,7 +110,6 @@ func (c Config) apiKey() (common.ConfigurationProvider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read profile %s of %s: %w", profile, file, err)
 	}
-	key := apiKey{tenancy: c.TenancyOCID, user: c.UserOCID, fingerprint: c.Fingerprint, region: c.Region}
 	for _, value := range []struct {
 		name  string
 		field *string
@@ -134,6 +139,7 @@ func (c Config) apiKey() (common.ConfigurationProvider, error) {
 	return key, nil
 }
 
+// privateKey is read from the profile only where the provider's configuration names none.
 func (c Config) privateKey(fromFile common.ConfigurationProvider) (*rsa.PrivateKey, error) {
 	pem, name := []byte(c.PrivateKey), "private_key"
 	if len(pem) == 0 && c.PrivateKeyPath != "" {

@@ -62,6 +62,7 @@ func TestAPIKeyFromTheEnvironment(t *testing.T) {
 	t.Setenv("OCI_FINGERPRINT", acctest.Fingerprint())
 	t.Setenv("OCI_PRIVATE_KEY", acctest.KeyPEM())
 	t.Setenv("OCI_REGION", acctest.RegionName)
+	t.Setenv("HOME", "") // no file is asked for
 	expectAccess(t, oci.Config{}.WithEnvironment())
 }
 

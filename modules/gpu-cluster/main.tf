@@ -53,13 +53,27 @@ resource "ocihpc_gpu_cluster" "this" {
   image_id     = var.image_id
   image        = var.image
 
+  capacity_reservation_id = var.capacity_reservation_id
   boot_volume_size_in_gbs = var.boot_volume_size_in_gbs
   ssh_authorized_keys     = var.ssh_authorized_keys
   user_data               = var.user_data == null ? data.ocihpc_cloud_init_config.node.gzip_base64 : var.user_data
   freeform_tags           = var.freeform_tags
+  defined_tags            = var.defined_tags
 
-  replace_nodes   = var.replace_nodes
-  update_strategy = var.update_strategy
+  replace_nodes    = var.replace_nodes
+  remove_nodes     = var.remove_nodes
+  report_unhealthy = var.report_unhealthy
+  update_strategy  = var.update_strategy
+  max_unavailable  = var.max_unavailable
+  preflight        = var.preflight
+  timeouts         = var.timeouts
+
+  lifecycle {
+    precondition {
+      condition     = (var.image_id == null) != (var.image == null)
+      error_message = "Set one of image_id and image."
+    }
+  }
 }
 
 resource "ocihpc_container_runtime" "this" {
@@ -74,6 +88,7 @@ resource "ocihpc_container_runtime" "this" {
   rootless_user = var.container_runtime.rootless_user
   mirror        = var.container_runtime.mirror
   versions      = var.container_runtime.versions
+  timeouts      = var.container_runtime.timeouts
 }
 
 resource "ocihpc_nccl_benchmark" "this" {
@@ -84,9 +99,11 @@ resource "ocihpc_nccl_benchmark" "this" {
   ssh   = local.ssh
 
   container = var.benchmark.image == null ? null : {
-    engine = one(ocihpc_container_runtime.this[*].engine)
-    image  = var.benchmark.image
+    engine   = var.benchmark.engine == null ? one(ocihpc_container_runtime.this[*].engine) : var.benchmark.engine
+    image    = var.benchmark.image
+    rootless = var.benchmark.rootless
   }
+  nccl_tests_source = var.benchmark.nccl_tests_source
 
   transport      = local.rdma && var.size > 1 ? "rdma" : null
   min_size_bytes = var.benchmark.min_size_bytes
@@ -100,7 +117,15 @@ resource "ocihpc_nccl_benchmark" "this" {
 
   on_failure       = var.benchmark.on_failure
   report_directory = var.benchmark.report_directory
+  timeouts         = var.benchmark.timeouts
 
   # Nothing is set up on the nodes while they are measured.
   depends_on = [ocihpc_container_runtime.this]
+
+  lifecycle {
+    precondition {
+      condition     = var.benchmark.image == null || var.benchmark.engine != null || var.container_runtime != null
+      error_message = "An image needs an engine: set container_runtime, or name the engine that the nodes have in benchmark.engine."
+    }
+  }
 }

@@ -29,7 +29,7 @@ output "peak_busbw_gb_per_s" {
 }
 
 output "replace_nodes" {
-  description = "OCIDs of the nodes whose replacement can cure a failure; null where nothing is measured."
+  description = "OCIDs of the nodes whose replacement can cure a failure that was a warning; an apply that fails has them in its message. Null where nothing is measured."
   value       = one(ocihpc_nccl_benchmark.this[*].replace_nodes)
 }
 

@@ -45,6 +45,10 @@ variable "interconnect" {
   description = "cluster_network, compute_cluster, or none. Null takes a cluster network for shapes with RDMA."
   type        = string
   default     = null
+  validation {
+    condition     = var.interconnect == null ? true : contains(["cluster_network", "compute_cluster", "none"], var.interconnect)
+    error_message = "The interconnect is cluster_network, compute_cluster or none."
+  }
 }
 
 variable "rdma" {
@@ -67,6 +71,12 @@ variable "image" {
     name_pattern             = optional(string)
   })
   default = null
+}
+
+variable "capacity_reservation_id" {
+  description = "OCID of a capacity reservation to take the hosts from. Null takes them on demand."
+  type        = string
+  default     = null
 }
 
 variable "boot_volume_size_in_gbs" {
@@ -93,16 +103,60 @@ variable "freeform_tags" {
   default     = null
 }
 
+variable "defined_tags" {
+  description = "Defined tags of the cluster and its nodes, as \"namespace.key\" = value."
+  type        = map(string)
+  default     = null
+}
+
 variable "replace_nodes" {
-  description = "OCIDs of nodes to replace, such as the output replace_nodes of an earlier apply."
+  description = "OCIDs of nodes to replace, as the failed apply's message names them: outputs are not updated by an apply that fails."
   type        = set(string)
   default     = null
 }
 
+variable "remove_nodes" {
+  description = "OCIDs of nodes to terminate when size becomes smaller. Null lets OCI choose."
+  type        = set(string)
+  default     = null
+}
+
+variable "report_unhealthy" {
+  description = "Whether nodes to replace or remove are reported to Oracle for repair. The tenancy needs the tag namespace ComputeInstanceHostActions."
+  type        = bool
+  default     = null
+}
+
 variable "update_strategy" {
-  description = "What a change of image or cloud-init does to running nodes: new_nodes_only or rolling."
+  description = "What a change of image or cloud-init does to running nodes: new_nodes_only or rolling. Null is new_nodes_only."
   type        = string
   default     = null
+  validation {
+    condition     = var.update_strategy == null ? true : contains(["new_nodes_only", "rolling"], var.update_strategy)
+    error_message = "The update strategy is new_nodes_only or rolling."
+  }
+}
+
+variable "max_unavailable" {
+  description = "How many nodes a rolling update replaces at a time. Null is 1."
+  type        = number
+  default     = null
+}
+
+variable "preflight" {
+  description = "Whether plans that launch nodes ask OCI for free hosts and limits, and warn where they do not suffice."
+  type        = bool
+  default     = null
+}
+
+variable "timeouts" {
+  description = "How long the cluster may take, such as { create = \"90m\" }. Null takes the provider's times, which grow with the number of nodes."
+  type = object({
+    create = optional(string)
+    update = optional(string)
+    delete = optional(string)
+  })
+  default = null
 }
 
 variable "ssh_authorized_keys" {
@@ -155,14 +209,33 @@ variable "container_runtime" {
     rootless_user = optional(string)
     mirror        = optional(string)
     versions      = optional(map(string))
+    timeouts = optional(object({
+      create = optional(string)
+      update = optional(string)
+      delete = optional(string)
+    }))
   })
   default = {}
+  validation {
+    condition     = var.container_runtime == null ? true : contains(["containerd", "docker", "podman"], var.container_runtime.engine)
+    error_message = "The engine is containerd, docker or podman."
+  }
 }
 
 variable "benchmark" {
   description = "How the nodes are measured, in the container image where one is given. Null does not measure."
   type = object({
-    image              = optional(string)
+    image    = optional(string)
+    engine   = optional(string) # that runs the image; null takes that of container_runtime
+    rootless = optional(bool)   # as the login user, ssh_user
+    nccl_tests_source = optional(object({
+      archive_url = optional(string)
+      sha256      = optional(string)
+      git_url     = optional(string)
+      git_ref     = optional(string)
+      make        = optional(map(string))
+      always      = optional(bool)
+    }))
     min_size_bytes     = optional(number, 1048576)
     max_size_bytes     = optional(number, 8589934592)
     repeats            = optional(number, 3)
@@ -170,6 +243,14 @@ variable "benchmark" {
     at_least_bytes     = optional(number, 1073741824)
     on_failure         = optional(string, "fail")
     report_directory   = optional(string)
+    timeouts = optional(object({
+      create = optional(string)
+      update = optional(string)
+    }))
   })
   default = {}
+  validation {
+    condition     = var.benchmark == null ? true : contains(["fail", "warn"], var.benchmark.on_failure)
+    error_message = "on_failure is fail or warn."
+  }
 }

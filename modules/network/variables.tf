@@ -10,18 +10,22 @@ variable "name" {
 }
 
 variable "dns_label" {
-  description = "DNS label of the VCN: letters and digits, 15 at most."
+  description = "DNS label of the VCN: letters and digits, 15 at most, a letter first."
   type        = string
   default     = "gpu"
+  validation {
+    condition     = can(regex("^[A-Za-z][A-Za-z0-9]{0,14}$", var.dns_label))
+    error_message = "It must be letters and digits, 15 at most, and begin with a letter."
+  }
 }
 
 variable "cidr" {
-  description = "Addresses of the VCN, /22 or larger. The public subnet takes the first 256th of them, the private one the second quarter."
+  description = "Addresses of the VCN, /16 to /22. The public subnet takes the first 256th of them, the private one the second quarter."
   type        = string
   default     = "10.0.0.0/16"
   validation {
-    condition     = can(cidrsubnet(var.cidr, 8, 0)) && try(tonumber(split("/", var.cidr)[1]), 32) <= 22
-    error_message = "It must be a network with a prefix of 22 bits or fewer, such as 10.0.0.0/16."
+    condition     = can(cidrnetmask(var.cidr)) && try(cidrsubnet(var.cidr, 0, 0), "") == var.cidr && contains(range(16, 23), try(tonumber(split("/", var.cidr)[1]), 0))
+    error_message = "It must be an IPv4 network with a prefix of 16 to 22 bits, such as 10.0.0.0/16: OCI has no larger VCNs."
   }
 }
 
@@ -29,6 +33,10 @@ variable "ssh_from" {
   description = "Networks that may log in to the bastion: your own rather than 0.0.0.0/0."
   type        = list(string)
   default     = []
+  validation {
+    condition     = alltrue([for network in var.ssh_from : can(cidrhost(network, 0))])
+    error_message = "They must be networks, such as 192.0.2.0/24, or 192.0.2.7/32 for one address."
+  }
 }
 
 variable "bastion" {

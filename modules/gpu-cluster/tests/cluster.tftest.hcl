@@ -49,3 +49,51 @@ run "refuses_no_nodes" {
   }
   expect_failures = [var.size]
 }
+
+run "refuses_unknown_words" {
+  command = plan
+  variables {
+    interconnect      = "infiniband"
+    update_strategy   = "blue_green"
+    container_runtime = { engine = "lxc" }
+    benchmark         = { on_failure = "ignore" }
+  }
+  expect_failures = [var.interconnect, var.update_strategy, var.container_runtime, var.benchmark]
+}
+
+run "refuses_no_image" {
+  command = plan
+  variables {
+    size     = 3
+    image_id = null
+  }
+  expect_failures = [ocihpc_gpu_cluster.this]
+}
+
+run "refuses_an_image_without_an_engine" {
+  command = plan
+  variables {
+    size      = 3
+    benchmark = { image = "nvcr.io/nvidia/pytorch:25.02-py3" }
+  }
+  expect_failures = [ocihpc_nccl_benchmark.this]
+}
+
+run "takes_an_engine_that_is_there" {
+  command = plan
+  variables {
+    size         = 3
+    bastion_host = null
+    benchmark = {
+      image             = "nvcr.io/nvidia/pytorch:25.02-py3"
+      engine            = "podman"
+      rootless          = true
+      nccl_tests_source = { git_url = "https://github.com/NVIDIA/nccl-tests.git", git_ref = "v2.17.1" }
+      timeouts          = { create = "2h" }
+    }
+  }
+  assert {
+    condition     = ocihpc_nccl_benchmark.this[0].container.engine == "podman" && ocihpc_nccl_benchmark.this[0].container.rootless
+    error_message = "The engine is another one."
+  }
+}

@@ -46,6 +46,23 @@ run "refuses_a_small_network" {
   expect_failures = [var.cidr]
 }
 
+run "refuses_a_large_network" {
+  command = plan
+  variables {
+    cidr = "10.0.0.0/8"
+  }
+  expect_failures = [var.cidr]
+}
+
+run "refuses_what_is_no_label_and_no_network" {
+  command = plan
+  variables {
+    dns_label = "gpu-cluster"
+    ssh_from  = ["192.0.2.7"]
+  }
+  expect_failures = [var.dns_label, var.ssh_from]
+}
+
 # The last one, for what runs last is destroyed first.
 run "cluster" {
   module {
