@@ -15,7 +15,7 @@ func NewHasty() func() provider.Provider {
 	return func() provider.Provider {
 		return &ocihpcProvider{version: "test", adjust: func(clusters *oci.Clusters) {
 			clusters.Waiter.First, clusters.Waiter.Max = 5*time.Millisecond, 20*time.Millisecond
-			clusters.Grace = time.Second
+			clusters.Grace = 2 * time.Second
 			clusters.Retry.First, clusters.Retry.Max = time.Millisecond, 2*time.Millisecond
 		}}
 	}

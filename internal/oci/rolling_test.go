@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 
@@ -82,6 +83,7 @@ func TestRoll(t *testing.T) {
 			first := spec(5)
 			first.Interconnect = interconnect
 			c := create(t, s, first)
+			s.Grace = time.Minute // A busy machine finds addresses late.
 			before := ids(t, s, c)
 			seen.before = func(int) {
 				running := slices.DeleteFunc(region.Instances(), func(i ocisim.InstanceState) bool { return i.State != "RUNNING" })
@@ -156,6 +158,7 @@ func TestRollStopsWithoutCapacity(t *testing.T) {
 				}
 			}
 			s := clusters(t, region, seen.between)
+			s.Grace = 5 * time.Second // as above; the end of hope waits for it
 			first := spec(4)
 			first.Interconnect = interconnect
 			c := create(t, s, first)
