@@ -105,7 +105,6 @@ func TestEnsureRunnerFrom(t *testing.T) {
 	}
 }
 
-// A runner that is there is known to be used, by its time.
 // A packet for each few hundred bytes costs sshd more than all else that a benchmark has it do.
 func TestPack(t *testing.T) {
 	t.Parallel()
@@ -129,6 +128,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// A runner that is there is known to be used, by its time.
 func TestEnsureRunnerTouches(t *testing.T) {
 	t.Parallel()
 	h, to := startHost(t)
