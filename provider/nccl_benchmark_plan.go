@@ -29,26 +29,38 @@ func (r *ncclBenchmarkResource) ModifyPlan(ctx context.Context, req resource.Mod
 	if !req.State.Raw.IsNull() {
 		reason = measureAgain(ctx, req, time.Now(), &resp.Diagnostics)
 	}
-	if resp.Diagnostics.HasError() || reason.IsNull() {
+	if resp.Diagnostics.HasError() {
 		return
 	}
 	for name, attribute := range benchmarkAttributes(ctx) {
-		if !isResult(attribute) || name == "id" { // the same work has the same key
-			continue
+		at := path.Root(name)
+		switch {
+		case !isResult(attribute):
+		case reason.IsNull(): // the framework expects other results as soon as anything else changes
+			var last attr.Value
+			resp.Diagnostics.Append(req.State.GetAttribute(ctx, at, &last)...)
+			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, at, last)...)
+		case name != "id": // the same work has the same key
+			of := attribute.GetType()
+			unknown, err := of.ValueFromTerraform(ctx, tftypes.NewValue(of.TerraformType(ctx), tftypes.UnknownValue))
+			if err != nil { // every type has an unknown value
+				resp.Diagnostics.AddAttributeError(at, unableTo("plan", "attribute", name), err.Error())
+				return
+			}
+			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, at, unknown)...)
 		}
-		of := attribute.GetType()
-		unknown, err := of.ValueFromTerraform(ctx, tftypes.NewValue(of.TerraformType(ctx), tftypes.UnknownValue))
-		if err != nil { // every type has an unknown value
-			resp.Diagnostics.AddAttributeError(path.Root(name), unableTo("plan", "attribute", name), err.Error())
-			return
-		}
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), unknown)...)
 	}
-	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("measured_because"), reason)...)
+	if !reason.IsNull() {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("measured_because"), reason)...)
+	}
 }
 
 // isResult says that an attribute is the provider's alone.
 func isResult(a schema.Attribute) bool { return a.IsComputed() && !a.IsOptional() }
+
+// saysHow says that an attribute is about how nodes are reached, or how long a measurement is good for: a change of it alone
+// contacts no node.
+func saysHow(name string) bool { return slices.Contains([]string{"ssh", "timeouts", "max_age"}, name) }
 
 // measureAgain gives the reason to; null lets the last measurement stand. Terraform asks again once it knows all values, and
 // takes no other answer then: the reason is unknown as long as one of them is, and does not depend on the time.
@@ -68,7 +80,7 @@ func measureAgain(ctx context.Context, req resource.ModifyPlanRequest, now time.
 			return types.StringUnknown()
 		}
 		switch {
-		case before.Equal(after):
+		case saysHow(name) || before.Equal(after):
 		case name == "nodes":
 			reasons = append(reasons, changeOfNodes(before, after))
 		default:

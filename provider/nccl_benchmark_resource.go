@@ -74,6 +74,10 @@ func (r *ncclBenchmarkResource) Update(ctx context.Context, req resource.UpdateR
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if !plan.Outcome.IsUnknown() { // nothing is to be measured
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		return
+	}
 	timeout, diags := plan.Timeouts.Update(ctx, defaultBenchmarkTimeout)
 	resp.Diagnostics.Append(diags...)
 	known := map[string]string{}

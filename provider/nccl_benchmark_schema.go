@@ -85,7 +85,8 @@ func benchmarkAttributes(ctx context.Context) map[string]schema.Attribute {
 		},
 		"nccl_tests_dir": schema.StringAttribute{
 			MarkdownDescription: "Directory on the nodes that holds `all_reduce_perf` and the others. " +
-				"Default: where Oracle's HPC images have them, else `PATH`; of the image where `container` names one.",
+				"Default: where Oracle's HPC images have them, else `PATH`; of the image where `container` names one. " +
+				"Over several nodes `all_reduce_perf_mpi` goes before `all_reduce_perf`.",
 			Optional: true,
 			Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^/`),
 				"must be an absolute path")},

@@ -123,7 +123,7 @@ func printFound(w io.Writer, found node.Report) error {
 	fact("Network", "network_cidr", f.NetworkCIDR)
 	fact("Mounts", "mounts", strings.Join(f.Mounts, " "))
 	fact("Open MPI", "open_mpi_version", f.OpenMPIVersion+" in "+f.OpenMPIBin)
-	fact("nccl-tests", "nccl_tests_dir", f.NCCLTestsDir)
+	fact("nccl-tests", "nccl_tests", f.NCCLTests)
 	if len(found.Checks) > 0 {
 		line("")
 	}

@@ -101,9 +101,9 @@ func TestNCCLTestsAreBuiltOnce(t *testing.T) {
 			t.Fatalf("%+v", all)
 		}
 		for _, node := range result.Nodes {
-			key = filepath.Base(node.Facts.NCCLTestsDir)
-			if !strings.Contains(node.Facts.NCCLTestsDir, ".ocihpc/nccl-tests/") || !strings.Contains(strings.Join(all.Command, " "), key+"/"+standin.AllReducePerf) {
-				t.Errorf("run %d: %s has them in %s, and it ran %q", i, node.Name, node.Facts.NCCLTestsDir, all.Command)
+			key = filepath.Base(filepath.Dir(node.Facts.NCCLTests))
+			if !strings.Contains(node.Facts.NCCLTests, ".ocihpc/nccl-tests/") || !strings.Contains(strings.Join(all.Command, " "), key+"/"+standin.AllReducePerf) {
+				t.Errorf("run %d: %s has them in %s, and it ran %q", i, node.Name, node.Facts.NCCLTests, all.Command)
 			}
 		}
 		for _, e := range c.attach() { // on a busy machine a node may not wait for another
@@ -164,7 +164,7 @@ func TestNCCLTestsThatAreThere(t *testing.T) {
 	source, fetched := serveArchive(t, sourceArchive(t, goodMakefile))
 	source.Always = false
 	c.job.Benchmark.NCCLTestsSource = &source
-	if result, status := c.run(); status != 0 || fetched.Load() != 0 || result.Nodes[0].Facts.NCCLTestsDir != testsDir {
+	if result, status := c.run(); status != 0 || fetched.Load() != 0 || result.Nodes[0].Facts.NCCLTests != filepath.Join(testsDir, standin.AllReducePerf) {
 		t.Errorf("status %d, fetched %d times: %+v", status, fetched.Load(), result.Failure)
 	}
 }

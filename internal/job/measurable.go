@@ -19,6 +19,10 @@ var (
 	RedOps = []string{"sum", "prod", "min", "max", "avg", "mulsum"}
 )
 
+// MPISuffix ends the names of nccl-tests that were built with MPI beside others, as NVIDIA's images have them (nccl-tests'
+// README: NAME_SUFFIX).
+const MPISuffix = "_mpi"
+
 // CheckCollective says why nccl-tests cannot measure it; nil when they can.
 func CheckCollective(name string) error { return isOne("collective", name, Collectives) }
 

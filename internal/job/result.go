@@ -78,7 +78,7 @@ type Facts struct {
 	Mounts          []string `json:"mounts"`
 	OpenMPIVersion  string   `json:"open_mpi_version"`
 	OpenMPIBin      string   `json:"open_mpi_bin"` // directory of mpirun
-	NCCLTestsDir    string   `json:"nccl_tests_dir"`
+	NCCLTests       string   `json:"nccl_tests"`   // path of the program that measures the collective
 	// HCAs are the RDMA adapters' functions, by name.
 	HCAs []HCA `json:"hcas,omitempty"`
 	// Topology is where the node is, as the instance metadata tells; nil when they do not.

@@ -73,7 +73,7 @@ func (b Batch) Command() []string {
 			argv = append(argv, "--container-env="+strings.Join(sortedKeys(b.Env), ","))
 		}
 		if search := b.search(); search != "" { // in the container's own folders
-			argv = append(argv, "sh", "-c", search+` exec "$0" "$@"`)
+			argv = append(argv, "sh", "-c", search+` exec "$(command -v "$0`+job.MPISuffix+`" || echo "$0")" "$@"`)
 		}
 	}
 	return append(append(argv, b.Program), b.Args...)

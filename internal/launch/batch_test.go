@@ -3,6 +3,9 @@
 package launch
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -72,19 +75,30 @@ exit $status
 func TestBatchOnChosenNodes(t *testing.T) {
 	t.Parallel()
 	b := someBatch(job.Slurm{Nodes: 4, MPI: job.SlurmPMIx})
-	b.Nodes, b.Program, b.OpenMPIBin, b.Search = nil, "all_reduce_perf", "", []string{"/opt/openmpi-*/bin", "/opt/nccl-tests/build"}
+	b.Nodes, b.Program, b.OpenMPIBin, b.Search = nil, "all_reduce_perf", "", []string{t.TempDir(), "/opt/nccl-tests/build"}
 	got, err := b.Script()
 	if err != nil || strings.Contains(got, "--nodelist") {
 		t.Fatalf("%v\n%s", err, got)
 	}
-	for _, line := range []string{"#SBATCH --nodes=4\n", "for dir in /opt/openmpi-*/bin /opt/nccl-tests/build; do", "--ntasks=32 ", " all_reduce_perf -b 8\n"} {
+	for _, line := range []string{"#SBATCH --nodes=4\n", "for dir in " + strings.Join(b.Search, " ") + "; do", "--ntasks=32 ", " all_reduce_perf -b 8\n"} {
 		if !strings.Contains(got, line) {
 			t.Errorf("no %q in\n%s", line, got)
 		}
 	}
 	b.Settings.Image = "nccl:1"
-	if got := b.Command(); !slices.Equal(got[len(got)-6:], []string{"sh", "-c", `for dir in /opt/openmpi-*/bin /opt/nccl-tests/build; do [ ! -d "$dir" ] || PATH=$PATH:$dir; done; exec "$0" "$@"`, "all_reduce_perf", "-b", "8"}) {
+	if got := b.Command(); !slices.Equal(got[len(got)-6:], []string{"sh", "-c", "for dir in " + strings.Join(b.Search, " ") + `; do [ ! -d "$dir" ] || PATH=$PATH:$dir; done; exec "$(command -v "$0_mpi" || echo "$0")" "$@"`, "all_reduce_perf", "-b", "8"}) {
 		t.Errorf("in a container: %q", got)
+	}
+	for _, want := range []string{"all_reduce_perf", "all_reduce_perf_mpi"} { // the second is there in the second round
+		program := filepath.Join(b.Search[0], want)
+		if err := os.WriteFile(program, []byte("#!/bin/sh\necho $0 $@\n"), 0o755); err != nil { // #nosec G306 -- a program
+			t.Fatal(err)
+		}
+		argv := b.Command()
+		argv = argv[slices.Index(argv, "sh"):]
+		if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).Output(); err != nil || string(out) != program+" -b 8\n" {
+			t.Errorf("%s, %v", out, err)
+		}
 	}
 	b.Dir = "/home/a\"b"
 	if _, err := b.Script(); err == nil {

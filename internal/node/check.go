@@ -192,8 +192,8 @@ func checkOpenMPI(facts job.Facts) job.Check {
 }
 
 func checkNCCLTests(facts job.Facts) job.Check {
-	if reason, unknown := facts.Unknown["nccl_tests_dir"]; unknown {
+	if reason, unknown := facts.Unknown["nccl_tests"]; unknown {
 		return check("nccl_tests", job.Fail, reason, "")
 	}
-	return check("nccl_tests", job.Pass, "nccl-tests are in "+facts.NCCLTestsDir, "")
+	return check("nccl_tests", job.Pass, facts.NCCLTests+" is there", "")
 }

@@ -77,8 +77,8 @@ func gather(ctx context.Context, r Request, said cloudInit) findings {
 		var err error
 		f.OpenMPIBin, f.OpenMPIVersion, err = openMPI(ctx)
 		note("open_mpi_version", err)
-		f.NCCLTestsDir, err = ncclTestsDir(r.NCCLTestsDir, cmp.Or(r.Collective, "all_reduce"))
-		note("nccl_tests_dir", err)
+		f.NCCLTests, err = ncclTests(r.NCCLTestsDir, cmp.Or(r.Collective, "all_reduce"), r.MPI)
+		note("nccl_tests", err)
 	})
 	if r.Checks.FirewallOff {
 		group.Go(func() { f.firewall = checkFirewall(ctx) })

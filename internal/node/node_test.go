@@ -53,7 +53,7 @@ func TestInspectThisMachine(t *testing.T) {
 	if r.Facts.GPUs == nil || r.Checks == nil || len(r.Checks) != 0 {
 		t.Errorf("GPUs %v, checks %v", r.Facts.GPUs, r.Checks)
 	}
-	if _, unknown := r.Facts.Unknown["nccl_tests_dir"]; unknown != (r.Facts.NCCLTestsDir == "") {
+	if _, unknown := r.Facts.Unknown["nccl_tests"]; unknown != (r.Facts.NCCLTests == "") {
 		t.Error("nccl-tests were neither found nor missed")
 	}
 }
@@ -232,14 +232,26 @@ func TestOpenMPI(t *testing.T) {
 	}
 }
 
-func TestNCCLTestsDir(t *testing.T) {
+func TestNCCLTests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "all_reduce_perf"), "", 0o755)
-	if got, err := ncclTestsDir(dir, "all_reduce"); err != nil || got != dir {
-		t.Errorf("%q, %v", got, err)
+	for _, name := range []string{"all_reduce_perf", "all_reduce_perf_mpi", "broadcast_perf_mpi", "sendrecv_perf"} {
+		put(t, filepath.Join(dir, name), "", 0o755)
 	}
-	if got, err := ncclTestsDir(dir, "all_gather"); err == nil {
+	for want, of := range map[string]struct {
+		collective string
+		mpi        bool
+	}{
+		"all_reduce_perf":     {"all_reduce", false},
+		"all_reduce_perf_mpi": {"all_reduce", true},
+		"broadcast_perf_mpi":  {"broadcast", false},
+		"sendrecv_perf":       {"sendrecv", true},
+	} {
+		if got, err := ncclTests(dir, of.collective, of.mpi); err != nil || got != filepath.Join(dir, want) {
+			t.Errorf("%q, %v, want %s", got, err, want)
+		}
+	}
+	if got, err := ncclTests(dir, "all_gather", true); err == nil {
 		t.Errorf("found %q", got)
 	}
 }

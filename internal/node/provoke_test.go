@@ -173,7 +173,7 @@ var provocations = []provocation{
 	{"rdma_agent", func(r *recording) { r.remove("run/oci-hpc") }, job.Warn, "not enabled on the instance: Compute HPC RDMA Auto-Configuration", "enable the plugins"},
 	{"topology", func(r *recording) { r.meta = metadata{} }, job.CannotTell, "where the node is, is not known", ""},
 	{"open_mpi", func(r *recording) { r.facts.Unknown = map[string]string{"open_mpi_version": "there is no Open MPI"} }, job.Fail, "there is no Open MPI", "install Open MPI"},
-	{"nccl_tests", func(r *recording) { r.facts.Unknown = map[string]string{"nccl_tests_dir": "no program"} }, job.Fail, "no program", "build nccl-tests"},
+	{"nccl_tests", func(r *recording) { r.facts.Unknown = map[string]string{"nccl_tests": "no program"} }, job.Fail, "no program", "build nccl-tests"},
 }
 
 func TestHealthyNode(t *testing.T) {

@@ -85,7 +85,7 @@ func healthyNode(t *testing.T) *recording {
 		files:   fstest.MapFS{}, address: map[string]string{}, memlock: unix.RLIM_INFINITY,
 		clock: clock{synchronised: true, source: "169.254.169.254", off: 12 * time.Microsecond, machine: true},
 		space: []space{{path: "/", free: 1 << 40, inodes: 1000, freeInodes: 900}},
-		facts: job.Facts{Kernel: "5.15.0", CloudInit: "done", OpenMPIVersion: "4.1.7", NCCLTestsDir: "/opt", Timezone: "UTC", Mounts: []string{"/"}},
+		facts: job.Facts{Kernel: "5.15.0", CloudInit: "done", OpenMPIVersion: "4.1.7", NCCLTests: "/opt/all_reduce_perf", Timezone: "UTC", Mounts: []string{"/"}},
 		wpa: func(string) (string, error) {
 			return "bssid=01:80:c2:00:00:03\nSupplicant PAE state=AUTHENTICATED\nsuppPortStatus=Authorized\n", nil
 		},

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 )
 
 // Where Oracle's HPC images keep Open MPI, newest version last, and nccl-tests.
@@ -65,22 +67,23 @@ func compareVersions(a, b string) int {
 	})
 }
 
-// ncclTestsDir finds the folder of the program for a collective.
-func ncclTestsDir(wanted, collective string) (string, error) {
-	program := collective + "_perf"
-	if wanted != "" {
-		if _, err := exec.LookPath(filepath.Join(wanted, program)); err != nil {
-			return "", fmt.Errorf("no program %s in %s", program, wanted)
+// ncclTests finds the program for a collective. Where Open MPI starts it, one that was built for that under a name of its own,
+// as in NVIDIA's images (nccl-tests' NAME_SUFFIX), goes first: the other one may lack MPI.
+func ncclTests(wanted, collective string, mpi bool) (string, error) {
+	names := []string{collective + "_perf", collective + "_perf" + job.MPISuffix}
+	if mpi {
+		slices.Reverse(names)
+	}
+	places, where := []string{wanted}, wanted
+	if wanted == "" {
+		places, where = append(slices.Clone(ncclTestsPlaces), ""), strings.Join(ncclTestsPlaces, ", ")+" or PATH"
+	}
+	for _, dir := range places {
+		for _, name := range names {
+			if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return found, nil
+			}
 		}
-		return wanted, nil
 	}
-	for _, dir := range ncclTestsPlaces {
-		if _, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
-			return dir, nil
-		}
-	}
-	if found, err := exec.LookPath(program); err == nil {
-		return filepath.Dir(found), nil
-	}
-	return "", fmt.Errorf("no program %s in %s or PATH", program, strings.Join(ncclTestsPlaces, ", "))
+	return "", fmt.Errorf("no program %s_perf in %s", collective, where)
 }

@@ -86,11 +86,11 @@ func (w *work) mpirun(nodes []*nodeWork, gpus int, b job.Benchmark) (launch.Comm
 	for _, n := range nearOrder(nodes) {
 		m.Hosts = append(m.Hosts, n.Address)
 		networks = append(networks, n.found.Facts.NetworkCIDR)
-		if dir := n.found.Facts.NCCLTestsDir; dir != head.found.Facts.NCCLTestsDir {
+		if there := n.found.Facts.NCCLTests; there != program {
 			return launch.Command{}, &Stop{job.CouldNotRun, job.Failure{
 				Kind: nccl.KindTestsMissing, Node: n.Name,
-				Message: "nccl-tests are in " + dir + " on " + n.Name + ", but in " + head.found.Facts.NCCLTestsDir + " on " + head.Name,
-				Advice:  "install nccl-tests in the same folder on all nodes",
+				Message: "nccl-tests are " + there + " on " + n.Name + ", but " + program + " on " + head.Name,
+				Advice:  "install nccl-tests at the same path on all nodes",
 			}}
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/handover"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/launch"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/nccl"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/ncclbuild"
 )
 
@@ -35,7 +36,7 @@ func (p prepare) makeTestsDir(ctx context.Context, n *nodeWork) (string, error) 
 func (p prepare) haveTests(ctx context.Context) error {
 	source := *p.Job.Benchmark.NCCLTestsSource
 	there := !slices.ContainsFunc(p.nodes, func(n *nodeWork) bool {
-		return n.found.Facts.NCCLTestsDir == "" || n.found.Facts.NCCLTestsDir != p.nodes[0].found.Facts.NCCLTestsDir
+		return n.found.Facts.NCCLTests == "" || n.found.Facts.NCCLTests != p.nodes[0].found.Facts.NCCLTests
 	})
 	if there && !source.Always {
 		return nil
@@ -46,7 +47,11 @@ func (p prepare) haveTests(ctx context.Context) error {
 	}
 	facts := p.nodes[0].found.Facts
 	r := ncclbuild.Request{NCCLTestsSource: source, Key: source.Key(facts.Arch, facts.OpenMPIVersion, image), OpenMPIBin: facts.OpenMPIBin}
-	b := &building{prepare: p, request: r, identities: map[*nodeWork]string{}}
+	program, err := nccl.Program(p.Job.Benchmark.Collective)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the collective
+	}
+	b := &building{prepare: p, request: r, program: program, identities: map[*nodeWork]string{}}
 	if err := p.everywhere(ctx, b.find); err != nil {
 		return err
 	}
@@ -74,6 +79,7 @@ func (p prepare) haveTests(ctx context.Context) error {
 type building struct {
 	prepare
 	request ncclbuild.Request
+	program string // its name
 	spread  *spread
 
 	lock       sync.Mutex
@@ -96,10 +102,11 @@ func (b *building) find(ctx context.Context, n *nodeWork) (string, error) {
 
 // get has a node get them: from another, or by building them.
 func (b *building) get(ctx context.Context, n *nodeWork) (string, error) {
-	n.found.Facts.NCCLTestsDir = path.Join(n.tests, b.request.Key)
+	dir := n.tests
 	if n.inside != nil {
-		n.found.Facts.NCCLTestsDir = path.Join(job.ContainerTests, b.request.Key)
+		dir = job.ContainerTests
 	}
+	n.found.Facts.NCCLTests = path.Join(dir, b.request.Key, b.program)
 	if b.identities[n] != "" {
 		return "nccl-tests were built before", nil
 	}

@@ -141,7 +141,7 @@ func (p prepare) lookInside(ctx context.Context, n *nodeWork) (string, error) {
 			Advice: "a rootless engine may have a network of its own, which other nodes cannot reach: use Podman, a RootlessKit with detach-netns, or root's engine",
 		}}
 	}
-	facts.OpenMPIBin, facts.OpenMPIVersion, facts.NCCLTestsDir = report.Facts.OpenMPIBin, report.Facts.OpenMPIVersion, report.Facts.NCCLTestsDir
+	facts.OpenMPIBin, facts.OpenMPIVersion, facts.NCCLTests = report.Facts.OpenMPIBin, report.Facts.OpenMPIVersion, report.Facts.NCCLTests
 	for _, c := range report.Checks {
 		if c.Name == "nccl_tests" && b.NCCLTestsSource != nil {
 			continue // they are built
@@ -153,8 +153,8 @@ func (p prepare) lookInside(ctx context.Context, n *nodeWork) (string, error) {
 		}
 	}
 	said := b.Container.Image + " runs"
-	if facts.NCCLTestsDir != "" {
-		said += ", with nccl-tests in " + facts.NCCLTestsDir
+	if facts.NCCLTests != "" {
+		said += ", with " + facts.NCCLTests
 	}
 	if facts.OpenMPIVersion != "" {
 		said += ", with Open MPI " + facts.OpenMPIVersion

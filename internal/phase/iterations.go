@@ -36,7 +36,7 @@ func (w *work) helpTimesIterations(ctx context.Context) bool {
 	var asking sync.WaitGroup
 	for i, n := range w.nodes {
 		program, err := w.program(n)
-		if err != nil || n.found.Facts.NCCLTestsDir == "" {
+		if err != nil || n.found.Facts.NCCLTests == "" {
 			return false
 		}
 		asking.Go(func() {

@@ -3,6 +3,7 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -223,5 +224,5 @@ func (w *work) program(n *nodeWork) (string, error) {
 	if err != nil {
 		return "", &Stop{job.CouldNotRun, job.Failure{Kind: "invalid_job", Message: err.Error()}}
 	}
-	return path.Join(n.found.Facts.NCCLTestsDir, name), nil
+	return cmp.Or(n.found.Facts.NCCLTests, name), nil
 }

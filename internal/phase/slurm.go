@@ -71,7 +71,7 @@ func (w *work) batch(ctx context.Context, nodes []*nodeWork, gpus int, b job.Ben
 	}
 	if s.Image == "" {
 		facts := nodes[0].found.Facts
-		batch.Program = path.Join(facts.NCCLTestsDir, name)
+		batch.Program = cmp.Or(facts.NCCLTests, name)
 		batch.OpenMPIBin = facts.OpenMPIBin
 		var networks []string
 		for _, n := range nodes {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func TestRanks(t *testing.T) {
 
 			c := job.Container{Engine: engine, Image: n.image, Mounts: []string{"/etc/hostname:/host-name:ro"}}
 			result, run := n.passes(t, inside(c))
-			if dir := result.Nodes[1].Facts.NCCLTestsDir; dir != containertest.TestsDir || run.Command[len(run.Command)-1] == "" {
+			if dir := path.Dir(result.Nodes[1].Facts.NCCLTests); dir != containertest.TestsDir || run.Command[len(run.Command)-1] == "" {
 				t.Errorf("nccl-tests of %s: %q", dir, run.Command)
 			}
 			n.noContainers(t, client)
