@@ -35,8 +35,8 @@ func ncclBenchmarkSchema(ctx context.Context) schema.Schema {
 			"The companion `ocihpc-runner`, which is part of the provider, is put on the nodes over SSH and works " +
 			"detached on the first one, so a dropped connection does not lose a measurement. Destroying the " +
 			"resource removes it from the state only.\n\n" +
-			"A change of any argument measures again, unless the nodes still have the result of the same work; " +
-			"one of `ssh`, `report_path`, `report_directory` and `timeouts` measures nothing. After a failed verdict the next apply " +
+			"A change of `ssh`, `timeouts` or `max_age` alone contacts no node. A change of any other argument measures again, unless the " +
+			"nodes still have the result of the same work: another `report_path` needs no new measurement. After a failed verdict the next apply " +
 			"measures again. Otherwise nothing is repeated.",
 		Attributes: benchmarkAttributes(ctx),
 	}
