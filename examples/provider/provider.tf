@@ -1,7 +1,9 @@
 terraform {
+  required_version = ">= 1.5.7"
   required_providers {
     ocihpc = {
-      source = "ocihpc/ocihpc"
+      source  = "ocihpc/ocihpc"
+      version = "~> 0.1"
     }
   }
 }

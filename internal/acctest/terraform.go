@@ -134,7 +134,7 @@ func NewTerraformOf(t testing.TB, folder, within string, providers map[string]st
 func Mirror(t testing.TB, providers map[string]string) string {
 	t.Helper()
 	mirror := t.TempDir()
-	const version = "0.0.1"
+	const version = "0.1.0" // such as configurations ask for
 	host := cmp.Or(os.Getenv("TF_ACC_PROVIDER_HOST"), "registry.terraform.io")
 	for source, dir := range providers {
 		binary := "terraform-provider-" + path.Base(source)

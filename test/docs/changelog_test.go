@@ -6,9 +6,29 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// TestVersions compares the versions that people are told to take with the one that there is.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	version := strings.TrimSpace(read(t, "VERSION"))
+	told := regexp.MustCompile(`(?:\?ref=v|\bversion=)([0-9.]+[0-9])`)
+	found := 0
+	for file, text := range texts(t) {
+		for _, match := range told.FindAllStringSubmatch(text, -1) {
+			found++
+			if match[1] != version {
+				t.Errorf("%s has %s, and this is %s", file, match[0], version)
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d versions were found", found)
+	}
+}
 
 // TestChangelog takes changes through two releases.
 func TestChangelog(t *testing.T) {

@@ -4,6 +4,7 @@ package docs_test
 
 import (
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -79,12 +80,13 @@ func example(t *testing.T, kind, name string) *hclwrite.Body {
 	return nil
 }
 
-// usesOthers says whether a file has anything of another provider, or a module from elsewhere.
-func usesOthers(file *hclwrite.File) bool {
+// usesOthers says whether a file has anything of a provider that is not at hand, or a module from elsewhere.
+func usesOthers(file *hclwrite.File, atHand map[string]string) bool {
 	return slices.ContainsFunc(file.Body().Blocks(), func(b *hclwrite.Block) bool {
 		switch b.Type() {
 		case "resource", "data", "provider":
-			return !strings.HasPrefix(b.Labels()[0], "ocihpc") && !strings.HasPrefix(b.Labels()[0], "terraform_")
+			name, _, _ := strings.Cut(b.Labels()[0], "_")
+			return name != "terraform" && !slices.ContainsFunc(slices.Collect(maps.Keys(atHand)), func(source string) bool { return path.Base(source) == name })
 		case "module":
 			return true
 		}
@@ -100,7 +102,11 @@ func complete(t *testing.T, file *hclwrite.File) *hclwrite.File {
 	t.Helper()
 	fill(t, file)
 	for {
+		own := addresses(file)
 		text := elsewhere.ReplaceAllStringFunc(string(file.Bytes()), func(found string) string {
+			if slices.Contains(own, found) {
+				return found
+			}
 			return "var." + regexp.MustCompile(`\W+`).ReplaceAllString(found, "_")
 		})
 		file, _ = hclwrite.ParseConfig([]byte(text), "", hcl.InitialPos) // as valid as it was

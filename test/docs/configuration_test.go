@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,10 +35,13 @@ type piece struct {
 //     otherwise; so is what is read from a file.
 //   - A resource with a line "# ..." has what it does not show from the resource's example.
 //
-// What uses other providers is read, but not validated, because these are not at hand.
+// What uses OCI's own provider is validated where OCI_PROVIDER_BINARY names it, and is only read otherwise.
 func TestAccConfigurations(t *testing.T) {
 	t.Parallel()
-	work := validator{dir: t.TempDir(), provider: acctest.Provider(t), pieces: map[string]piece{}}
+	work := validator{dir: t.TempDir(), providers: map[string]string{acctest.Source: acctest.Provider(t)}, pieces: map[string]piece{}}
+	if os.Getenv("OCI_PROVIDER_BINARY") != "" {
+		work.providers["oracle/oci"] = acctest.OfficialProvider(t)
+	}
 	functions := acctest.IsTerraform(t, "1.8") // knows functions of providers
 	for i, p := range pieces(t) {
 		if functions || !strings.Contains(p.text, "provider::") {
@@ -101,8 +105,9 @@ func glob(t *testing.T, pattern string) []string {
 
 // validator is a configuration with a module for each piece: one Terraform validates them all.
 type validator struct {
-	dir, provider string           // where it is, and where the provider's binary is
-	pieces        map[string]piece // by module
+	dir       string
+	providers map[string]string // folders with their executables, by source
+	pieces    map[string]piece  // by module
 }
 
 // add makes a module of a piece, unless it uses what is not at hand.
@@ -112,7 +117,7 @@ func (v *validator) add(t *testing.T, module string, p piece) {
 		t.Errorf("%s: arguments without their resource: show it, with %s in the place of the others", p.from, omission)
 		return
 	}
-	if usesOthers(p.hcl) {
+	if usesOthers(p.hcl, v.providers) {
 		return
 	}
 	p.hcl = complete(t, p.hcl)
@@ -124,13 +129,20 @@ func (v *validator) add(t *testing.T, module string, p piece) {
 		}
 	}
 	if !terraform {
-		v.write(t, module+"/terraform.tf", requirement)
+		v.write(t, module+"/terraform.tf", v.requirements())
 	}
 	v.write(t, module+"/main.tf", string(p.hcl.Bytes()))
 	v.pieces[module] = p
 }
 
-const requirement = "terraform {\n  required_providers {\n    ocihpc = { source = \"" + acctest.Source + "\" }\n  }\n}\n"
+// requirements is the block that names the providers at hand.
+func (v *validator) requirements() string {
+	var text strings.Builder
+	for source := range v.providers {
+		fmt.Fprintf(&text, "    %s = { source = %q }\n", path.Base(source), source)
+	}
+	return "terraform {\n  required_providers {\n" + text.String() + "  }\n}\n"
+}
 
 func (v *validator) write(t *testing.T, name, text string) {
 	t.Helper()
@@ -158,7 +170,7 @@ func (v *validator) validate(t *testing.T) {
 		main.WriteString("}\n")
 	}
 	v.write(t, "main.tf", main.String())
-	v.run(t, "init", "-input=false", "-backend=false", "-no-color", "-plugin-dir="+acctest.Mirror(t, map[string]string{acctest.Source: v.provider}))
+	v.run(t, "init", "-input=false", "-backend=false", "-no-color", "-plugin-dir="+acctest.Mirror(t, v.providers))
 	var result struct {
 		Diagnostics []struct {
 			Severity, Summary, Detail string
