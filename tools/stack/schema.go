@@ -177,7 +177,29 @@ func (f form) checkReferences(statement any) (errs []error) {
 			if !slices.Contains([]string{"and", "or", "not", "eq", "ge", "le", "gt", "lt"}, operator) {
 				errs = append(errs, fmt.Errorf("a condition has no %q", operator))
 			}
+			if operator == "eq" {
+				errs = append(errs, f.checkChoice(parts)...)
+			}
 			errs = append(errs, f.checkReferences(parts)...)
+		}
+	}
+	return errs
+}
+
+// checkChoice refuses a comparison of an enum with what it can never be.
+func (f form) checkChoice(compared any) (errs []error) {
+	pair, _ := compared.([]any)
+	for _, part := range pair {
+		name, _ := part.(string)
+		node := f.Variables[strings.TrimSuffix(strings.TrimPrefix(name, "${"), "}")]
+		var v field
+		if name == "" || node.Decode(&v) != nil || v.Type != "enum" {
+			continue
+		}
+		for _, other := range pair {
+			if other != part && !slices.Contains(v.Enum, fmt.Sprint(other)) {
+				errs = append(errs, fmt.Errorf("%s is never %v", name, other))
+			}
 		}
 	}
 	return errs

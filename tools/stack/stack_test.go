@@ -85,6 +85,8 @@ func TestSchema(t *testing.T) {
 		`dependsOn has no hideSubnet`:                   {"hidePublicSubnet", "hideSubnet"},
 		`${vpc} is no variable`:                         {`vcnId: "${vcn}"`, `vcnId: "${vpc}"`},
 		`a condition has no "nor"`:                      {"{or:", "{nor:"},
+		`${auth} is no variable of the form`:            {"visible: true", `visible: {eq: ["${auth}", ApiKey]}`},
+		`${vcn} is never mine`:                          {"{type: oci:core:vcn:id, ", `{type: enum, enum: [yours], visible: {eq: ["${vcn}", mine]}, `},
 		`size: it is in no group`:                       {", size]", "]"},
 		`"all" has length, which is no variable`:        {", size]", ", size, length]"},
 		`"" needs a title`:                              {"title: all", "title: ''"},
