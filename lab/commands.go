@@ -55,7 +55,9 @@ the signal that ended it.`,
 		Args: arguments(cobra.NoArgs), // an unknown command
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	})
 	root.PersistentFlags().StringVar(&dir, "dir", lab.DefaultDir(), "state directory: keys, files for clients, logs, the region's state, the hosts' disks")
 	root.PersistentFlags().Lookup("dir").DefValue = "ocihpc-lab in $XDG_STATE_HOME or ~/.local/state" // for everybody's manual page
 	root.AddCommand(newUp(&dir), newDown(&dir), newStatus(&dir), newRequests(&dir), newScenario(&dir), newFault(&dir), newClock(&dir), newEnv(&dir), newExec(&dir), newRun(),
@@ -67,7 +69,7 @@ the signal that ended it.`,
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
+			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 		}
 		return nil
 	}
@@ -309,7 +311,7 @@ Resource Manager, to sign with: the provider takes it with auth = "ResourcePrinc
 
 func newExec(dir *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "exec HOST -- COMMAND [ARGUMENT...]", Short: "Run a command as root on a host, without ssh",
+		Use: "exec HOST -- COMMAND [ARGUMENT...]", DisableFlagsInUseLine: true, Short: "Run a command as root on a host, without ssh",
 		Long: `exec runs a command as root on a host, and ends with its exit status. HOST is an instance's
 host name or OCID (see "status"), or "bastion".`,
 		Example: "  ocihpc-lab exec bastion -- hostname\n  ocihpc-lab exec inst-ab3de-gpu -- cloud-init status --long",
@@ -335,7 +337,7 @@ func asStatus(status int, err error) error {
 func newRun() *cobra.Command {
 	var cfg lab.Config
 	cmd := &cobra.Command{
-		Use: "run [FLAGS] -- COMMAND [ARGUMENT...]", Short: "Run a command with a region of its own, which ends with it",
+		Use: "run [FLAGS] -- COMMAND [ARGUMENT...]", DisableFlagsInUseLine: true, Short: "Run a command with a region of its own, which ends with it",
 		Long: `run starts a region with a temporary state directory, runs a command in its environment
 (see "env"), and stops the region. Ctrl-C ends both.`,
 		Example: "  ocihpc-lab run -- make acceptance",

@@ -48,7 +48,7 @@ func newFault(dir *string) *cobra.Command {
 	var throttle time.Duration
 	var ended bool
 	cmd := &cobra.Command{
-		Use: "fault HOST [FLAGS]", Short: "Have something go wrong with a host that runs",
+		Use: "fault HOST [flags]", Short: "Have something go wrong with a host that runs",
 		Long: `fault has something go wrong with a host, known by its host name or OCID (see "status"), so that you can see
 what a benchmark makes of it. Faults add up; --clear ends those of the host.
 

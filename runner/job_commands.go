@@ -3,15 +3,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/jobdir"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/progress"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/report"
 )
 
 // cancelLimit is how long a runner may take to end everything that it started.
@@ -50,13 +55,20 @@ Prints {"state": "started"}, {"state": "running"} or {"state": "finished"}.`,
 
 func newAttachCommand() *cobra.Command {
 	var from int64
+	out := &output{form: "text"}
 	cmd := &cobra.Command{
 		Use:   "attach DIR",
 		Short: "Follow a job to its end",
-		Long: `Write the events of a job to stdout, one JSON object a line, and follow them until the job is over. The last event
-holds the result; if the runner died without one, it says so. The exit status is 0 whatever came of the job.`,
+		Long: `Follow a job until it is over, from its begin. On a terminal it is shown as by "run": progress on stderr, the result on
+stdout. Elsewhere, and with --output json, its events are written to stdout, one JSON object a line; the last one holds the
+result. If the runner died without one, it says so.
+
+Exit status:
+  0   the job is over, whatever came of it
+  2   it could not be followed
+  64  wrong usage`,
 		Example: `  ocihpc-runner attach ~/.ocihpc/jobs/demo
-  ocihpc-runner attach ~/.ocihpc/jobs/demo --from 4096     # after a lost connection, from where it broke`,
+  ocihpc-runner attach ~/.ocihpc/jobs/demo --output json --from 4096   # after a lost connection, from where it broke`,
 		Args:              arguments(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeDirectory,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,11 +79,40 @@ holds the result; if the runner died without one, it says so. The exit status is
 			if err != nil {
 				return err
 			}
-			return jobdir.Attach(cmd.Context(), dir, from, cmd.OutOrStdout())
+			to := cmd.OutOrStdout()
+			if out.value == "" && isTerminal(to) || out.value == out.form {
+				to = viewer{newPrinter(cmd.ErrOrStderr()), to}
+			}
+			return jobdir.Attach(cmd.Context(), dir, from, to)
 		},
 	}
 	cmd.Flags().Int64Var(&from, "from", 0, "first `byte` of the event stream to write")
+	out.flag(cmd)
+	cmd.Flags().Lookup("output").DefValue = "text on a terminal, else json"
 	return cmd
+}
+
+// viewer shows the events of a job that are written to it in whole lines.
+type viewer struct {
+	progress *progress.Printer
+	to       io.Writer // for the result
+}
+
+func (v viewer) Write(lines []byte) (int, error) {
+	for line := range bytes.Lines(lines) {
+		var e job.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return 0, fmt.Errorf("read an event: %w", err)
+		}
+		v.progress.Handle(e)
+		if e.Result == nil {
+			continue
+		}
+		if err := report.Table(v.to, *e.Result); err != nil {
+			return 0, err
+		}
+	}
+	return len(lines), nil
 }
 
 func newCancelCommand() *cobra.Command {

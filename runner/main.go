@@ -49,7 +49,9 @@ These stay as they are. A command's own help says what they mean for it.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	})
 	root.AddCommand(newRunCommand(), newStartCommand(), newAttachCommand(), newCancelCommand(), newCheckCommand(), newMirrorCommand(),
 		newParseCommand(), newRanksCommand(), newReportCommand(), newRshCommand(), newShapesCommand(), newSuperviseCommand(), newVersionCommand())
 	root.AddCommand(newContainerCommand(), newNCCLTestsCommand(), newSetupCommand(), newApplyCommand(), newGiveCommand(), newJobsCommand(), newCleanCommand(),

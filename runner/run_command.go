@@ -159,10 +159,15 @@ func untilSignal(ctx context.Context) (context.Context, func()) {
 	}
 }
 
+func isTerminal(to io.Writer) bool {
+	file, ok := to.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd())) // #nosec G115 -- a descriptor
+}
+
 // newPrinter draws live on a terminal. NO_COLOR is as in no-color.org.
 func newPrinter(to io.Writer) *progress.Printer {
-	file, ok := to.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" { // #nosec G115 -- a descriptor
+	file, _ := to.(*os.File)
+	if !isTerminal(to) || os.Getenv("TERM") == "dumb" {
 		return progress.Plain(to)
 	}
 	width := func() int {

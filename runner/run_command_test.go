@@ -17,6 +17,7 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/nccl"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/remote/sshdtest"
+	"github.com/ocihpc/terraform-provider-ocihpc/internal/report"
 )
 
 func TestRunMeasuresAllNodes(t *testing.T) {
@@ -82,6 +83,13 @@ func (c *cluster) checkEvents(result job.Result) {
 	}
 	if rest, _ := c.call("attach", string(c.dir), "--from", strconv.Itoa(first)); rest != stream[first:] {
 		c.t.Error("attach --from does not go on where it was told to")
+	}
+	var table strings.Builder
+	if err := report.Table(&table, result); err != nil {
+		c.t.Fatal(err)
+	}
+	if text, _ := c.call("attach", string(c.dir), "--output", "text"); text != table.String() {
+		c.t.Errorf("attach shows\n%s\nwant\n%s", text, table.String())
 	}
 }
 
