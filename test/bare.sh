@@ -28,7 +28,13 @@ esac
 
 root=$(mktemp -d)
 chmod 755 "$root"
-trap 'rm -rf --one-file-system "$root"' EXIT
+machine='' # whose end is that of all that runs on it
+cleanup() {
+	[[ -z $machine ]] || kill -KILL "$machine" 2>/dev/null || true
+	wait
+	rm -rf --one-file-system "$root"
+}
+trap cleanup EXIT
 trap 'exit 130' INT TERM
 
 echo "bare: making $suite" >&2
@@ -68,4 +74,6 @@ unshare --mount --pid --uts --ipc --fork --kill-child bash -euc '
 	rmdir /run/host
 	mount --make-rprivate /
 	hostname bare
-	exec env -i "$@"' bash "$root" "${environment[@]}" /root/terraform-provider-ocihpc/test/bare_inside.sh "${targets[@]}"
+	exec env -i "$@"' bash "$root" "${environment[@]}" /root/terraform-provider-ocihpc/test/bare_inside.sh "${targets[@]}" &
+machine=$!
+wait "$machine"
