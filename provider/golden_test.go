@@ -61,6 +61,8 @@ func scrub(text string) string {
 		{`\btrain-\d+\b`, `train-…`},
 		{`(?m) on main\.tf line \d+`, ` on main.tf line …`},
 		{`(?m)^│ +\d+: `, `│    …: `},
+		// What follows is not ours: Terraform and OpenTofu say it in words of their own.
+		{`(?s)( no object exists with the given id)\b.*?\n╵`, "$1 …\n╵"},
 	} {
 		text = regexp.MustCompile(s.pattern).ReplaceAllString(text, s.with)
 	}

@@ -20,13 +20,24 @@ run "network" {
   }
 }
 
+run "is_to_lose_its_bastion" {
+  command = plan
+  variables {
+    bastion = null
+  }
+  assert {
+    condition     = output.subnet_id != null # unknown, if there were to be another
+    error_message = "The network is another one."
+  }
+}
+
 run "without_bastion" {
   variables {
     bastion = null
   }
   assert {
-    condition     = output.bastion_host == null && output.subnet_id == run.network.subnet_id
-    error_message = "The bastion is still there, or the network is another one."
+    condition     = output.bastion_host == null
+    error_message = "The bastion is still there."
   }
 }
 
@@ -69,7 +80,7 @@ run "cluster" {
     source = "../gpu-cluster"
   }
   variables {
-    subnet_id         = run.network.subnet_id
+    subnet_id         = run.without_bastion.subnet_id
     container_runtime = null
     benchmark         = null
   }
