@@ -48,7 +48,7 @@ deb $security $suite-security $components
 SOURCES
 apt-config dump | grep -iE '^Acquire::https?::(proxy|ca)' >"$root/etc/apt/apt.conf.d/90-host" || true
 cp /etc/resolv.conf "$root/etc/"
-printf '127.0.0.1 localhost bare\n' >"$root/etc/hosts"
+printf '127.0.0.1 localhost bare\n::1 localhost ip6-localhost\n' >"$root/etc/hosts"
 install -d "$root/usr/local/share/ca-certificates"
 find /usr/local/share/ca-certificates -name '*.crt' -exec cp {} "$root/usr/local/share/ca-certificates/" \;
 git clone -q . "$root/root/terraform-provider-ocihpc"

@@ -26,7 +26,7 @@ run "replaces_a_node" {
     replace_nodes = [run.creates.nodes[0].id]
   }
   assert {
-    condition     = !contains(output.nodes[*].id, var.replace_nodes[0]) && length(output.nodes) == 2
+    condition     = length(setintersection(output.nodes[*].id, var.replace_nodes)) == 0 && length(output.nodes) == 2
     error_message = "The node was not replaced."
   }
 }
