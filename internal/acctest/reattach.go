@@ -13,12 +13,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 )
 
-// address of the provider, as Terraform has it.
-const address = "registry.terraform.io/ocihpc/ocihpc"
-
 // Serve serves a provider from within the test, and gives what makes [NewTerraform] use it, as NAME=value.
 func Serve(t *testing.T, server func() tfprotov6.ProviderServer) string {
 	t.Helper()
+	address := host() + "/" + Source
 	ctx, cancel := context.WithCancel(context.Background())
 	reattach, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
 	go func() {

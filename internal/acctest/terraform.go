@@ -129,16 +129,18 @@ func NewTerraformOf(t testing.TB, folder, within string, providers map[string]st
 	return tf
 }
 
+// host is where Terraform, or OpenTofu, takes providers to be whose source address names no host.
+func host() string { return cmp.Or(os.Getenv("TF_ACC_PROVIDER_HOST"), "registry.terraform.io") }
+
 // Mirror makes a folder from which Terraform, or OpenTofu, installs providers: the folder of each one's binary, by its
 // source address.
 func Mirror(t testing.TB, providers map[string]string) string {
 	t.Helper()
 	mirror := t.TempDir()
 	const version = "0.1.0" // such as configurations ask for
-	host := cmp.Or(os.Getenv("TF_ACC_PROVIDER_HOST"), "registry.terraform.io")
 	for source, dir := range providers {
 		binary := "terraform-provider-" + path.Base(source)
-		place := filepath.Join(mirror, host, source, version, runtime.GOOS+"_"+runtime.GOARCH)
+		place := filepath.Join(mirror, host(), source, version, runtime.GOOS+"_"+runtime.GOARCH)
 		err := errors.Join(os.MkdirAll(place, 0o700), os.Symlink(filepath.Join(dir, binary), filepath.Join(place, binary+"_v"+version))) // #nosec G703 -- in the test's folder
 		if err != nil {
 			t.Fatal(err)
