@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 cli=$(command -v "${1:-terraform}") || { echo "$1 is not on PATH" >&2; exit 1; }
 shift $(($# > 0))
 
+# Settings of the machine's own that are not there are a warning, and OpenTofu's is where tests read its version.
+export TF_CLI_CONFIG_FILE=/dev/null
 "$cli" version
 # Tests run terraform.
 bin=$(mktemp -d)
