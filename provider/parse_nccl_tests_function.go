@@ -34,22 +34,26 @@ func (f *parseNCCLTestsFunction) Definition(_ context.Context, _ function.Defini
 			"report holds is never read.",
 		Parameters: []function.Parameter{
 			function.StringParameter{Name: "text", MarkdownDescription: "What nccl-tests printed, such as `file(\"all_reduce.log\")`."},
-			function.Int64Parameter{Name: "exit_status", AllowNullValue: true,
-				MarkdownDescription: "Exit status of the run, which takes part in telling failures apart; null when it is not known."},
 		},
+		VariadicParameter: function.Int64Parameter{Name: "exit_status", AllowNullValue: true,
+			MarkdownDescription: "Exit status of the run, which takes part in telling failures apart; left out, or null, when it is not known."},
 		Return: function.ObjectReturn{AttributeTypes: attributesOf[parsedModel]()},
 	}
 }
 
 func (f *parseNCCLTestsFunction) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var text string
-	var exitStatus *int64
-	if resp.Error = req.Arguments.Get(ctx, &text, &exitStatus); resp.Error != nil {
+	var statuses []*int64
+	if resp.Error = req.Arguments.Get(ctx, &text, &statuses); resp.Error != nil {
+		return
+	}
+	if len(statuses) > 1 {
+		resp.Error = function.NewArgumentFuncError(2, "A run has one exit status.")
 		return
 	}
 	var status *int
-	if exitStatus != nil {
-		n := int(*exitStatus)
+	if len(statuses) == 1 && statuses[0] != nil {
+		n := int(*statuses[0])
 		status = &n
 	}
 	output, err := nccl.Parse(strings.NewReader(text), status)

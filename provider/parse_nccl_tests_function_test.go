@@ -4,6 +4,7 @@ package provider_test
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,15 +45,15 @@ func TestParseNCCLTestsFunction(t *testing.T) {
 		log, status, value string
 		want               knownvalue.Check
 	}{
-		"peak":            {"v2.19.6.all_reduce", "0", "local.x.reports[0].peak_busbw_gb_per_s", knownvalue.Float64Exact(286.72)},
-		"iterations":      {"v2.19.6.periter", "null", "local.x.reports[0].rows[1].out_of_place.iterations.cv_percent", knownvalue.Float64Exact(8.43)},
-		"not checked":     {"v2.19.6.nocheck", "0", "local.x.reports[0].rows[0].in_place.wrong == null", knownvalue.Bool(true)},
-		"ranks":           {"v2.19.6.all_reduce", "0", "local.x.reports[0].ranks[1].name", knownvalue.StringExact("NVIDIA H200")},
-		"NCCL's network":  {"v2.19.6.info", "0", "local.x.nccl.network", knownvalue.StringExact("Socket")},
-		"failure":         {"mpirun4.killed", "137", "local.x.failure.kind", knownvalue.StringExact("killed")},
-		"two runs":        {"mpirun4.independent", "0", "length(local.x.reports)", knownvalue.Int64Exact(2)},
-		"JSON":            {"v2.19.6.report.json", "0", "local.x.reports[0].rows[2].in_place.busbw_gb_per_s", knownvalue.Float64Exact(269.894343)},
-		"no secret of it": {"v2.19.6.report.json", "0", `strcontains(jsonencode(local.x), "do-not-leak")`, knownvalue.Bool(false)},
+		"peak":            {"v2.19.6.all_reduce", ", 0", "local.x.reports[0].peak_busbw_gb_per_s", knownvalue.Float64Exact(286.72)},
+		"iterations":      {"v2.19.6.periter", "", "local.x.reports[0].rows[1].out_of_place.iterations.cv_percent", knownvalue.Float64Exact(8.43)},
+		"not checked":     {"v2.19.6.nocheck", ", 0", "local.x.reports[0].rows[0].in_place.wrong == null", knownvalue.Bool(true)},
+		"ranks":           {"v2.19.6.all_reduce", ", 0", "local.x.reports[0].ranks[1].name", knownvalue.StringExact("NVIDIA H200")},
+		"NCCL's network":  {"v2.19.6.info", ", 0", "local.x.nccl.network", knownvalue.StringExact("Socket")},
+		"failure":         {"mpirun4.killed", ", 137", "local.x.failure.kind", knownvalue.StringExact("killed")},
+		"two runs":        {"mpirun4.independent", ", 0", "length(local.x.reports)", knownvalue.Int64Exact(2)},
+		"JSON":            {"v2.19.6.report.json", ", 0", "local.x.reports[0].rows[2].in_place.busbw_gb_per_s", knownvalue.Float64Exact(269.894343)},
+		"no secret of it": {"v2.19.6.report.json", ", 0", `strcontains(jsonencode(local.x), "do-not-leak")`, knownvalue.Bool(false)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,11 +61,23 @@ func TestParseNCCLTestsFunction(t *testing.T) {
 				TerraformVersionChecks:   functionVersions,
 				ProtoV6ProviderFactories: factories,
 				Steps: []resource.TestStep{{
-					Config: `locals { x = provider::ocihpc::parse_nccl_tests(file("` + ncclLog(t, test.log) + `"), ` + test.status + `) }
+					Config: `locals { x = provider::ocihpc::parse_nccl_tests(file("` + ncclLog(t, test.log) + `")` + test.status + `) }
 output "value" { value = ` + test.value + ` }`,
 					ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownOutputValue("value", test.want)},
 				}},
 			})
 		})
 	}
+}
+
+func TestParseNCCLTestsFunctionTakesOneStatus(t *testing.T) {
+	t.Parallel()
+	resource.UnitTest(t, resource.TestCase{
+		TerraformVersionChecks:   functionVersions,
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{{
+			Config:      `output "value" { value = provider::ocihpc::parse_nccl_tests("", 0, 1) }`,
+			ExpectError: regexp.MustCompile("A run has one exit\\s+status"),
+		}},
+	})
 }
