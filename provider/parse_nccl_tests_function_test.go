@@ -77,7 +77,7 @@ func TestParseNCCLTestsFunctionTakesOneStatus(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{{
 			Config:      `output "value" { value = provider::ocihpc::parse_nccl_tests("", 0, 1) }`,
-			ExpectError: regexp.MustCompile("A run has one exit\\s+status"),
+			ExpectError: regexp.MustCompile(`A run has one exit\s+status`),
 		}},
 	})
 }
