@@ -86,7 +86,7 @@ func (w *work) mpirun(nodes []*nodeWork, gpus int, b job.Benchmark) (launch.Comm
 	for _, n := range nearOrder(nodes) {
 		m.Hosts = append(m.Hosts, n.Address)
 		networks = append(networks, n.found.Facts.NetworkCIDR)
-		if there := n.found.Facts.NCCLTests; there != program {
+		if there := n.found.Facts.NCCLTests; there != head.found.Facts.NCCLTests {
 			return launch.Command{}, &Stop{job.CouldNotRun, job.Failure{
 				Kind: nccl.KindTestsMissing, Node: n.Name,
 				Message: "nccl-tests are " + there + " on " + n.Name + ", but " + program + " on " + head.Name,
