@@ -21,6 +21,8 @@ import (
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
 )
 
+func TestMain(m *testing.M) { acctest.Main(m) }
+
 // A piece is a configuration that people are shown, or part of one.
 type piece struct {
 	from string // file and line
