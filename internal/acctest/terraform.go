@@ -106,10 +106,21 @@ func NewTerraformWith(t testing.TB, providers map[string]string, hcl string, env
 		fmt.Fprintf(&overrides, "    %q = %q\n", source, dir)
 	}
 	tf.write("terraform.rc", "provider_installation {\n  dev_overrides {\n"+overrides.String()+"  }\n  direct {}\n}\n")
-	tf.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
-	tf.env = append(tf.env, env...)
+	tf.env = append(environ(t, rc), env...)
 	tf.Configure(hcl)
 	return tf
+}
+
+// environ is the environment of Terraform, with its settings in a file. Providers that are killed leave their sockets in a
+// folder that goes with the test; its path is short, as those of sockets must be.
+func environ(t testing.TB, settings string) []string {
+	t.Helper()
+	sockets, err := os.MkdirTemp("", "ocihpc-sockets-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
+	return append(os.Environ(), "TF_CLI_CONFIG_FILE="+settings, "PLUGIN_UNIX_SOCKET_DIR="+sockets, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
 }
 
 // NewTerraformOf makes a working directory out of a copy of a folder with configurations, at a path within it, and has
@@ -123,8 +134,7 @@ func NewTerraformOf(t testing.TB, folder, within string, providers map[string]st
 		t.Fatal(err)
 	}
 	tf := &Terraform{t: t, dir: filepath.Join(root, within), providers: providers}
-	tf.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
-	tf.env = append(tf.env, env...)
+	tf.env = append(environ(t, os.DevNull), env...)
 	tf.Must("init", "-input=false", "-no-color", "-plugin-dir="+Mirror(t, providers))
 	return tf
 }

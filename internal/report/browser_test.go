@@ -51,6 +51,7 @@ func TestReportInABrowser(t *testing.T) {
 	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithAllocatorOptions(
 		chromedp.ExecPath(findBrowser(t)), chromedp.NoSandbox, chromedp.Flag("disable-quic", true)))
 	defer cancel()
+	defer func() { _ = chromedp.Cancel(ctx) }() // lets the browser clean up
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		t.Fatalf("start the browser: %v", err)
 	}
