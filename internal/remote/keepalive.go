@@ -11,7 +11,8 @@ import (
 
 const (
 	defaultKeepAlive = 10 * time.Second
-	silencesAllowed  = 3
+	// asksAllowed of them unanswered, each half a keep-alive after the one before, make three keep-alives of silence.
+	asksAllowed = 4
 )
 
 // link is a raw connection that knows when it last received something.
@@ -36,24 +37,28 @@ func (l *link) silence() time.Duration {
 }
 
 // keepAlive asks a silent host for a sign of life and gives the connection up when none comes. Any byte
-// counts, so a slow link that is busy with an upload is not taken for a dead one.
+// counts, so a slow link that is busy with an upload is not taken for a dead one. Time alone does not: a machine that
+// slept, or was held up, has heard nothing for long, and has to ask first.
 func (c *Client) keepAlive(l *link, every time.Duration) {
 	if every <= 0 {
 		every = defaultKeepAlive
 	}
 	tick := time.NewTicker(every / 2)
 	defer tick.Stop()
-	for {
+	for asked := 0; ; {
 		select {
 		case <-c.lost:
 			return
 		case <-tick.C:
 		}
 		switch silence := l.silence(); {
-		case silence >= silencesAllowed*every:
+		case silence < every:
+			asked = 0
+		case asked == asksAllowed:
 			c.end(fmt.Errorf("no sign of life for %s", silence.Round(time.Millisecond)))
 			return
-		case silence >= every:
+		default:
+			asked++
 			go func() { _ = c.ping() }() // its answer is what counts
 		}
 	}
