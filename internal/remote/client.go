@@ -46,6 +46,7 @@ type Command struct {
 // Client is a connection to one host. It is safe for concurrent use.
 type Client struct {
 	ssh     *ssh.Client
+	link    *link
 	name    string
 	hostKey string
 
@@ -57,9 +58,9 @@ type Client struct {
 var errClosed = errors.New("closed by us")
 
 func newClient(t Target, hostKey string, conn *ssh.Client, link *link) *Client {
-	c := &Client{ssh: conn, name: t.Name, hostKey: hostKey, lost: make(chan struct{})}
+	c := &Client{ssh: conn, link: link, name: t.Name, hostKey: hostKey, lost: make(chan struct{})}
 	go func() { c.end(conn.Wait()) }()
-	go c.keepAlive(link, t.KeepAlive)
+	go c.keepAlive(t.KeepAlive)
 	return c
 }
 

@@ -392,6 +392,19 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
+// A machine that was held up has heard nothing for long, and has asked nothing either: its host is not lost.
+func TestKeepAliveAfterStall(t *testing.T) {
+	t.Parallel()
+	_, to := startHost(t)
+	to.KeepAlive = 200 * time.Millisecond
+	c := mustDial(t, to, nil)
+	c.link.received.Store(-int64(time.Hour))
+	eventually(t, "an answer after the stall", func() bool { return c.link.received.Load() > 0 || !c.alive() })
+	if !c.alive() {
+		t.Error(c.cause)
+	}
+}
+
 // A server that closes the session without a status leaves the connection standing.
 func TestNoExitStatus(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func (l *link) silence() time.Duration {
 // keepAlive asks a silent host for a sign of life and gives the connection up when none comes. Any byte
 // counts, so a slow link that is busy with an upload is not taken for a dead one. Time alone does not: a machine that
 // slept, or was held up, has heard nothing for long, and has to ask first.
-func (c *Client) keepAlive(l *link, every time.Duration) {
+func (c *Client) keepAlive(every time.Duration) {
 	if every <= 0 {
 		every = defaultKeepAlive
 	}
@@ -51,7 +51,7 @@ func (c *Client) keepAlive(l *link, every time.Duration) {
 			return
 		case <-tick.C:
 		}
-		switch silence := l.silence(); {
+		switch silence := c.link.silence(); {
 		case silence < every:
 			asked = 0
 		case asked == asksAllowed:
