@@ -396,8 +396,9 @@ func TestKeepAlive(t *testing.T) {
 func TestKeepAliveAfterStall(t *testing.T) {
 	t.Parallel()
 	_, to := startHost(t)
-	to.KeepAlive = 200 * time.Millisecond
+	to.KeepAlive = 500 * time.Millisecond
 	c := mustDial(t, to, nil)
+	eventually(t, "the end of sshd's greetings", func() bool { return c.link.silence() > to.KeepAlive/2 })
 	c.link.received.Store(-int64(time.Hour))
 	eventually(t, "an answer after the stall", func() bool { return c.link.received.Load() > 0 || !c.alive() })
 	if !c.alive() {
