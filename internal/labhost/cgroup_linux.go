@@ -55,7 +55,7 @@ func newCgroups() (*cgroups, error) {
 			return nil, errors.Join(fmt.Errorf("make the lab's cgroups: %w", err), c.remove())
 		}
 		if i == 0 {
-			if c.lock, err = lockGroup(filepath.Join(h.dir, c.name)); err != nil {
+			if c.lock, err = lockGroup(filepath.Join(h.dir, c.name), unix.LOCK_EX); err != nil {
 				return nil, errors.Join(err, c.remove())
 			}
 		}
@@ -63,13 +63,14 @@ func newCgroups() (*cgroups, error) {
 	return c, nil
 }
 
-// lockGroup locks a cgroup's directory, so that nobody takes it for a dead lab's.
-func lockGroup(dir string) (*os.File, error) {
+// lockGroup locks a cgroup's directory: LOCK_EX by the lab, so that nobody takes it for a dead one's; LOCK_SH by those
+// who remove it, side by side.
+func lockGroup(dir string, how int) (*os.File, error) {
 	file, err := os.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lock the lab's cgroup: %w", err)
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { // #nosec G115 -- descriptors are small
+	if err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); err != nil { // #nosec G115 -- descriptors are small
 		_ = file.Close()
 		return nil, fmt.Errorf("lock the lab's cgroup: %w", err)
 	}
@@ -112,9 +113,10 @@ func (c *cgroups) remove() error {
 	return c.removeAll("")
 }
 
+// removeAll leaves the first hierarchy to the end: by its groups [RemoveStaleCgroups] finds a removal that was not finished.
 func (c *cgroups) removeAll(below string) error {
 	var failed error
-	for _, h := range c.hierarchies {
+	for _, h := range slices.Backward(c.hierarchies) {
 		failed = errors.Join(failed, removeGroup(filepath.Join(h.dir, c.name, below)))
 	}
 	return failed
@@ -227,9 +229,9 @@ func RemoveStaleCgroups(patience time.Duration) error {
 		return err
 	}
 	for _, dir := range dirs {
-		lock, err := lockGroup(dir)
+		lock, err := lockGroup(dir, unix.LOCK_SH)
 		if err != nil {
-			continue // It is a running lab's, or somebody else removes it.
+			continue // It is a running lab's, or has just been removed.
 		}
 		stale := &cgroups{name: filepath.Base(dir), hierarchies: hierarchies, lock: lock}
 		for deadline := time.Now().Add(patience); stale.populated() && time.Now().Before(deadline); {

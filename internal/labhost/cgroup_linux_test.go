@@ -3,9 +3,49 @@
 package labhost
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
+	"sync"
 	"testing"
 )
+
+// TestRemoveStaleCgroups removes the cgroups of a dead lab several times at once, as labs do that start and end side by
+// side: they are gone for each of them.
+func TestRemoveStaleCgroups(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("a plain user's lab has no control groups")
+	}
+	c, err := newCgroups()
+	if err != nil {
+		t.Skip(err)
+	}
+	for number := range 4 {
+		for i, group := range c.of(number) {
+			if err := c.hierarchies[i].makeGroup(group.Dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = c.lock.Close() // as the kernel does when a lab is killed
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			if err := RemoveStaleCgroups(Patience); err != nil {
+				t.Log("another lab's:", err)
+			}
+			for _, h := range c.hierarchies {
+				if _, err := os.Stat(filepath.Join(h.dir, c.name)); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s is left in %s (error: %v)", c.name, h.dir, err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
 
 // TestParseHierarchies reads the mounts of machines with version 1, both, and version 2 of control groups.
 func TestParseHierarchies(t *testing.T) {
