@@ -75,8 +75,8 @@ func Releases(t testing.TB) (dir string, files []Release) {
 		programs := t.TempDir()
 		copyProgram(t, nerdctl, filepath.Join(programs, "nerdctl"))
 		scripts, err := filepath.Glob(filepath.Join(filepath.Dir(nerdctl), "containerd-rootless*.sh"))
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(scripts) == 0 {
+			t.Fatalf("there is no containerd-rootless.sh beside %s, where nerdctl's releases have it (error: %v)", nerdctl, err)
 		}
 		for _, script := range scripts {
 			copyProgram(t, script, filepath.Join(programs, filepath.Base(script)))
