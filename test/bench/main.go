@@ -2,8 +2,8 @@
 
 // Command bench measures what a user of the provider waits for, against a simulated region: the API calls
 // and seconds of a refresh by number of nodes, the seconds and memory of validate and plan, the seconds
-// of rendering cloud-configs, and the set-up of many lab hosts beside Ansible. With the official provider's binary, the same work is done by that beside it, in
-// turns, in the same run.
+// of rendering cloud-configs, and the set-up of many lab hosts beside Ansible. With the official provider's
+// binary, the same work is done by that beside it, in turns, in the same run.
 package main
 
 import (
@@ -37,6 +37,7 @@ type options struct {
 	runs                int
 	runner              string // binary
 	hosts, ansibleMost  string
+	ansibleRuns         int
 	only                string
 }
 
@@ -50,8 +51,12 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.runner, "runner", "bin/ocihpc-runner", "binary of the runner")
 	flag.StringVar(&o.hosts, "hosts", "4,16,64,256", "numbers of lab hosts to set up")
 	flag.StringVar(&o.ansibleMost, "ansible-most", "64", "largest number of hosts for Ansible, which needs minutes for more")
+	flag.IntVar(&o.ansibleRuns, "ansible-runs", 1, "runs of each set-up by Ansible")
 	flag.StringVar(&o.only, "only", "", "measure one part alone: rendering, refresh, commands or setup")
 	flag.Parse()
+	if o.runs < 1 || o.ansibleRuns < 1 {
+		return errors.New("-runs and -ansible-runs: at least 1")
+	}
 	counts, err := counts(o.nodes)
 	if err != nil {
 		return fmt.Errorf("-nodes: %w", err)

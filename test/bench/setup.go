@@ -51,11 +51,16 @@ func (o options) setUps(ctx context.Context) error {
 		most = 0
 	}
 	t := newTable("Ten set-up steps on lab hosts that share this machine with the head node: s, and processor s of all of them.\n"+
-		"The first run changes everything, the second nothing; ours uploads the runner in the first (reach: connect and upload).",
+		fmt.Sprintf("Medians of %d set-ups (Ansible: %d), each of two runs: the first changes everything, the second nothing;\n", o.runs, o.ansibleRuns)+
+		"ours uploads the runner in the first (reach: connect and upload).",
 		"hosts", "ours: first", "reach", "cpu", "second", "cpu", "Ansible: first", "cpu", "second", "cpu", "s ratio: first", "second", "cpu ratio: first", "second")
 	slices.Sort(counts)
 	for _, count := range counts {
-		cells, err := setUpRow(ctx, nodes, count, count <= most)
+		theirs := o.ansibleRuns
+		if count > most {
+			theirs = 0
+		}
+		cells, err := setUpRow(ctx, nodes, count, o.runs, theirs)
 		if err != nil {
 			return errors.Join(fmt.Errorf("set up %d hosts: %w", count, err), t.Flush())
 		}
@@ -64,49 +69,79 @@ func (o options) setUps(ctx context.Context) error {
 	return t.Flush()
 }
 
-func setUpRow(ctx context.Context, nodes *acctest.Nodes, count int, beside bool) ([]string, error) {
+// setUpRow measures set-ups of some hosts, by ours and by theirs in turns as long as both have runs left.
+func setUpRow(ctx context.Context, nodes *acctest.Nodes, count, ourRuns, theirRuns int) ([]string, error) {
 	if err := nodes.Grow(ctx, count); err != nil {
 		return nil, err
 	}
-	if err := forget(ctx, nodes); err != nil {
-		return nil, err
-	}
-	ours, err := twice(func(changes bool) (setUpRun, error) { return byRunner(ctx, nodes, changes) })
-	if err != nil {
-		return nil, err
-	}
-	figure := func(f float64) string { return fmt.Sprintf("%.1f", f) }
-	cells := []string{
-		strconv.Itoa(count), figure(ours[0].seconds), figure(ours[0].reach), figure(ours[0].processor),
-		figure(ours[1].seconds), figure(ours[1].processor),
-	}
-	if !beside {
-		return append(cells, slices.Repeat([]string{"-"}, 8)...), nil
-	}
-	theirs, err := twice(func(changes bool) (setUpRun, error) { return byAnsible(ctx, nodes, changes) })
-	if err != nil {
-		return nil, err
-	}
-	for _, run := range theirs {
-		cells = append(cells, figure(run.seconds), figure(run.processor))
-	}
-	for i := range theirs {
-		cells = append(cells, figure(theirs[i].seconds/ours[i].seconds))
-	}
-	for i := range theirs {
-		cells = append(cells, figure(theirs[i].processor/ours[i].processor))
-	}
-	return cells, nil
-}
-
-// twice runs the set-up where it changes everything, and again where it must change nothing.
-func twice(run func(changes bool) (setUpRun, error)) (runs [2]setUpRun, err error) {
-	for i := range runs {
-		if runs[i], err = run(i == 0); err != nil {
-			return runs, err
+	var ours, theirs []setUp
+	for turn := range max(ourRuns, theirRuns) {
+		if err := forget(ctx, nodes); err != nil {
+			return nil, err
+		}
+		if turn < ourRuns {
+			s, err := twice(func(changes bool) (setUpRun, error) { return byRunner(ctx, nodes, changes) })
+			if err != nil {
+				return nil, err
+			}
+			ours = append(ours, s)
+		}
+		if turn < theirRuns {
+			s, err := twice(func(changes bool) (setUpRun, error) { return byAnsible(ctx, nodes, changes) })
+			if err != nil {
+				return nil, err
+			}
+			theirs = append(theirs, s)
 		}
 	}
-	return runs, nil
+	return setUpCells(count, ours, theirs), nil
+}
+
+func setUpCells(count int, ours, theirs []setUp) []string {
+	figure := func(f float64) string { return fmt.Sprintf("%.1f", f) }
+	our := medianSetUp(ours)
+	cells := []string{
+		strconv.Itoa(count), figure(our[0].seconds), figure(our[0].reach), figure(our[0].processor),
+		figure(our[1].seconds), figure(our[1].processor),
+	}
+	if len(theirs) == 0 {
+		return append(cells, slices.Repeat([]string{"-"}, 8)...)
+	}
+	their := medianSetUp(theirs)
+	for _, run := range their {
+		cells = append(cells, figure(run.seconds), figure(run.processor))
+	}
+	for i := range their {
+		cells = append(cells, figure(their[i].seconds/our[i].seconds))
+	}
+	for i := range their {
+		cells = append(cells, figure(their[i].processor/our[i].processor))
+	}
+	return cells
+}
+
+// setUp is a set-up where it changes everything, and again where it must change nothing.
+type setUp [2]setUpRun
+
+func twice(run func(changes bool) (setUpRun, error)) (s setUp, err error) {
+	for i := range s {
+		if s[i], err = run(i == 0); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// medianSetUp is the median of each figure on its own.
+func medianSetUp(samples []setUp) (m setUp) {
+	for i := range m {
+		m[i] = setUpRun{
+			seconds:   middle(samples, func(s setUp) float64 { return s[i].seconds }),
+			processor: middle(samples, func(s setUp) float64 { return s[i].processor }),
+			reach:     middle(samples, func(s setUp) float64 { return s[i].reach }),
+		}
+	}
+	return m
 }
 
 // Directories on the hosts that hold what the steps make.
@@ -116,7 +151,7 @@ const (
 	runnerJob    = "/root/bench-job"
 )
 
-// forget takes away what an earlier row left: the steps' files, the runner, the job.
+// forget takes away what an earlier set-up left: the steps' files, the runner, the job.
 func forget(ctx context.Context, nodes *acctest.Nodes) error {
 	var group errgroup.Group
 	group.SetLimit(8)

@@ -122,17 +122,19 @@ func (p *project) terraform(ctx context.Context, arguments ...string) (sample, e
 
 // median of each figure on its own.
 func median(samples []sample) sample {
-	middle := func(figure func(sample) float64) float64 {
-		var figures []float64
-		for _, s := range samples {
-			figures = append(figures, figure(s))
-		}
-		slices.Sort(figures)
-		return figures[len(figures)/2]
-	}
 	return sample{
-		seconds: middle(func(s sample) float64 { return s.seconds }),
-		calls:   int(middle(func(s sample) float64 { return float64(s.calls) })),
-		memory:  middle(func(s sample) float64 { return s.memory }),
+		seconds: middle(samples, func(s sample) float64 { return s.seconds }),
+		calls:   int(middle(samples, func(s sample) float64 { return float64(s.calls) })),
+		memory:  middle(samples, func(s sample) float64 { return s.memory }),
 	}
+}
+
+// middle is the median of one figure of samples.
+func middle[S any](samples []S, figure func(S) float64) float64 {
+	var figures []float64
+	for _, s := range samples {
+		figures = append(figures, figure(s))
+	}
+	slices.Sort(figures)
+	return figures[len(figures)/2]
 }
