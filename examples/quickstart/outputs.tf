@@ -17,9 +17,15 @@ output "verdict" {
 output "results" {
   description = "The nccl-tests table over all nodes, as text."
   value = join("\n", concat(
-    ["  size (bytes)    time (us)  busbw (GB/s)   wrong"],
-    [for row in ocihpc_nccl_benchmark.this.results : format("%14d %12.2f %13.2f %7d",
-    row.size_bytes, row.out_of_place.time_us, row.out_of_place.busbw_gb_per_s, row.out_of_place.wrong)],
+    [
+      "                          out of place                         in place",
+      "  size (bytes)    time (us)  busbw (GB/s)   wrong    time (us)  busbw (GB/s)   wrong",
+    ],
+    [for row in ocihpc_nccl_benchmark.this.results : join("", concat(
+      [format("%14d", row.size_bytes)],
+      [for placement in [row.out_of_place, row.in_place] : format(" %12.2f %13.2f %7v",
+      placement.time_us, placement.busbw_gb_per_s, placement.wrong)],
+    ))],
   ))
 }
 
