@@ -26,7 +26,7 @@ func TestRemoveStaleCgroups(t *testing.T) {
 	}
 	c, err := newCgroups()
 	if errors.Is(err, syscall.EROFS) {
-		t.Skip(err) // as in containers
+		t.Skipf("control groups are mounted read-only, as in containers: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
