@@ -74,27 +74,27 @@ func setUpRow(ctx context.Context, nodes *acctest.Nodes, count, ourRuns, theirRu
 	if err := nodes.Grow(ctx, count); err != nil {
 		return nil, err
 	}
-	var ours, theirs []setUp
+	sides := []struct {
+		runs int
+		run  func(ctx context.Context, nodes *acctest.Nodes, changes bool) (setUpRun, error)
+	}{{ourRuns, byRunner}, {theirRuns, byAnsible}}
+	var setUps [2][]setUp // by side
 	for turn := range max(ourRuns, theirRuns) {
 		if err := forget(ctx, nodes); err != nil {
 			return nil, err
 		}
-		if turn < ourRuns {
-			s, err := twice(func(changes bool) (setUpRun, error) { return byRunner(ctx, nodes, changes) })
+		for i, side := range sides {
+			if turn >= side.runs {
+				continue
+			}
+			s, err := twice(func(changes bool) (setUpRun, error) { return side.run(ctx, nodes, changes) })
 			if err != nil {
 				return nil, err
 			}
-			ours = append(ours, s)
-		}
-		if turn < theirRuns {
-			s, err := twice(func(changes bool) (setUpRun, error) { return byAnsible(ctx, nodes, changes) })
-			if err != nil {
-				return nil, err
-			}
-			theirs = append(theirs, s)
+			setUps[i] = append(setUps[i], s)
 		}
 	}
-	return setUpCells(count, ours, theirs), nil
+	return setUpCells(count, setUps[0], setUps[1]), nil
 }
 
 func setUpCells(count int, ours, theirs []setUp) []string {
