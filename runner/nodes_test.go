@@ -207,6 +207,7 @@ func (c *cluster) start() jobdir.State {
 		if out, err := cancel.CombinedOutput(); err != nil {
 			c.t.Errorf("cancel: %v: %s", err, out)
 		}
+		c.nothingLeft() // or it writes to folders that are being removed
 	})
 	return c.startAgain()
 }
