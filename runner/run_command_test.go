@@ -192,7 +192,7 @@ func TestRunWithALostConnection(t *testing.T) {
 	proxy.Cut()
 	events := c.attach()
 	result := events[len(events)-1].Result
-	if result.Outcome != job.CouldNotRun || result.Failure.Kind != nccl.KindMPIStartFailed && result.Failure.Kind != nccl.KindNonzeroExit {
+	if result.Outcome != job.CouldNotRun || result.Failure.Kind != nccl.KindConnectionLost || result.Failure.Node != "gpu-2" {
 		t.Errorf("%s: %+v\n%s", result.Outcome, result.Failure, c.read(c.dir.RunLog("all_nodes")))
 	}
 	c.nothingLeft()

@@ -25,6 +25,7 @@ const (
 	KindNCCLError          = "nccl_error"           // "Test NCCL failure"
 	KindTimeout            = "timeout"              // -T, or timeout(1)
 	KindMPIStartFailed     = "mpi_start_failed"     // mpirun or srun started no or not all processes
+	KindConnectionLost     = "connection_lost"      // the head node lost a node that ranks ran on
 	KindTestsMissing       = "nccl_tests_missing"   // no such program
 	KindLibraryMissing     = "library_missing"      // the program does not find a shared library
 	KindKilled             = "killed"               // ended by SIGKILL, SIGTERM or SIGINT
@@ -41,6 +42,7 @@ type sign struct {
 	message        string // "" is the line itself
 	advice         string
 	unlessComplete bool // decides only when there is no complete report
+	unlessClean    bool // decides only when there is none, or the exit status is not 0
 	nodeSubmatch   int
 }
 
@@ -79,6 +81,9 @@ var allSigns = []sign{
 	{pattern: regexp.MustCompile(`^(?:ssh: |Host key verification failed|.*Permission denied \(publickey|.*Could not resolve hostname)`),
 		kind: KindMPIStartFailed, unlessComplete: true,
 		advice: "the head node must reach every node by SSH: check address, security list and keys"},
+	{pattern: regexp.MustCompile(`^ocihpc-runner rsh: \S+: (\S+): connection lost: (.*)`), kind: KindConnectionLost, unlessClean: true, nodeSubmatch: 1,
+		message: "the connection to %[1]s was lost: %[2]s",
+		advice:  "check that the node is up and that the head node reaches it; if it was only held up for a while, apply again"},
 	{pattern: regexp.MustCompile(`(?:ORTE|PRTE|prte) .*(?:unable to reliably start|unexpectedly failed|lost communication|does not know how to route)`),
 		kind: KindMPIStartFailed, unlessComplete: true,
 		message: "mpirun could not start its daemon on every node",
@@ -121,11 +126,12 @@ func (s *signs) look(line string) {
 	}
 }
 
-// failure gives that of the first sign that decides; nil when there is none.
-func (s *signs) failure(complete bool) *job.Failure {
+// failure gives that of the first sign that decides; nil when there is none. A clean run has a complete report and ended
+// with exit status 0.
+func (s *signs) failure(complete, clean bool) *job.Failure {
 	for i, sign := range allSigns {
 		match, ok := s.seen[i]
-		if !ok || sign.unlessComplete && complete {
+		if !ok || sign.unlessComplete && complete || sign.unlessClean && clean {
 			continue
 		}
 		if sign.kind == "signal" {
@@ -165,7 +171,7 @@ func (p *Parser) failure(reports []job.Report, exitStatus *int) *job.Failure {
 	for i := range reports {
 		complete = complete && reports[i].Complete
 	}
-	f := p.signs.failure(complete)
+	f := p.signs.failure(complete, complete && (exitStatus == nil || *exitStatus == 0))
 	if f == nil && !complete {
 		f = failureOfStatus(exitStatus, versionOf(reports))
 	}

@@ -234,6 +234,14 @@ func TestFailureText(t *testing.T) {
 	if f := parse(t, complete, ptr(0)).Failure; f != nil {
 		t.Errorf("complete report with a warning: %+v", f)
 	}
+	lost := complete + "ocihpc-runner rsh: 10.0.64.3: inst-858xl-training: connection lost: no sign of life for 32.708s\n"
+	if f := parse(t, lost, ptr(0)).Failure; f != nil {
+		t.Errorf("connection lost after a clean end: %+v", f)
+	}
+	if f := parse(t, lost, ptr(255)).Failure; f == nil || f.Kind != KindConnectionLost || f.Node != "inst-858xl-training" ||
+		f.Message != "the connection to inst-858xl-training was lost: no sign of life for 32.708s" {
+		t.Errorf("connection lost: %+v", f)
+	}
 	for status, kind := range map[int]string{1: KindNonzeroExit, 7: KindNonzeroExit, 139: KindCrashed} {
 		if f := parse(t, complete, &status).Failure; f == nil || f.Kind != kind {
 			t.Errorf("complete report, status %d: %+v", status, f)

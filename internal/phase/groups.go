@@ -234,7 +234,7 @@ func isSlow(f *job.Failure) bool {
 func isSetUp(f *job.Failure) bool {
 	broken := []string{
 		nccl.KindWrongResults, nccl.KindTooSlow, nccl.KindRegression, nccl.KindMinBandwidthMissed, nccl.KindNoOutput, nccl.KindIncomplete,
-		nccl.KindCUDAError, nccl.KindNCCLError, nccl.KindTimeout, nccl.KindMPIStartFailed, nccl.KindKilled, nccl.KindCrashed, nccl.KindNonzeroExit,
+		nccl.KindCUDAError, nccl.KindNCCLError, nccl.KindTimeout, nccl.KindMPIStartFailed, nccl.KindConnectionLost, nccl.KindKilled, nccl.KindCrashed, nccl.KindNonzeroExit,
 	}
 	return f != nil && !slices.Contains(broken, f.Kind)
 }

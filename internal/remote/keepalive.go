@@ -45,15 +45,18 @@ func (c *Client) keepAlive(every time.Duration) {
 	}
 	tick := time.NewTicker(every / 2)
 	defer tick.Stop()
-	for asked := 0; ; {
+	asked, heard := 0, int64(0)
+	for {
 		select {
 		case <-c.lost:
 			return
 		case <-tick.C:
 		}
+		if last := c.link.received.Load(); last != heard {
+			asked, heard = 0, last
+		}
 		switch silence := c.link.silence(); {
 		case silence < every:
-			asked = 0
 		case asked == asksAllowed:
 			c.end(fmt.Errorf("no sign of life for %s", silence.Round(time.Millisecond)))
 			return
