@@ -3,6 +3,7 @@
 package provider_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -51,6 +52,16 @@ func (s *scene) happen(scenario ocisim.Scenario) {
 func (s *scene) want(lines ...string) {
 	s.t.Helper()
 	s.Configure(clusterHCL(s.region, lines...))
+}
+
+// Apply applies without asking, and fails the test unless the cluster is complete then.
+func (s *scene) Apply() string {
+	s.t.Helper()
+	output := s.Terraform.Apply()
+	if strings.Contains(output, "is not complete yet") {
+		s.t.Fatal(output)
+	}
+	return output
 }
 
 // try applies without asking, whatever comes of it.
