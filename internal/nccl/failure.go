@@ -163,13 +163,20 @@ func fill(message string, values []string) string {
 	return message
 }
 
-// failure says why the output holds no clean, complete report; nil when it does. What the text says comes
-// before what the exit status says, because statuses changed their meaning between versions and mpirun
-// gives that of one process only.
+// failure says why the output holds no clean, complete report; nil when it does. Wrong values in a complete
+// report are so, whatever else was said. What the text says comes before what the exit status says, because
+// statuses changed their meaning between versions and mpirun gives that of one process only.
 func (p *Parser) failure(reports []job.Report, exitStatus *int) *job.Failure {
 	complete := len(reports) > 0
 	for i := range reports {
 		complete = complete && reports[i].Complete
+	}
+	if complete {
+		for i := range reports {
+			if f := wrongResults(&reports[i]); f != nil {
+				return f
+			}
+		}
 	}
 	f := p.signs.failure(complete, complete && (exitStatus == nil || *exitStatus == 0))
 	if f == nil && !complete {
@@ -184,11 +191,6 @@ func (p *Parser) failure(reports []job.Report, exitStatus *int) *job.Failure {
 	}
 	if !complete {
 		return notComplete(reports, p.empty)
-	}
-	for i := range reports {
-		if f := wrongResults(&reports[i]); f != nil {
-			return f
-		}
 	}
 	for _, r := range p.reports {
 		if r.averaged == "FAILED" {

@@ -242,6 +242,10 @@ func TestFailureText(t *testing.T) {
 		f.Message != "the connection to inst-858xl-training was lost: no sign of life for 32.708s" {
 		t.Errorf("connection lost: %+v", f)
 	}
+	wrong := strings.Replace(lost, "values : 0 OK", "values : 4 FAILED", 1)
+	if f := parse(t, wrong, ptr(255)).Failure; f == nil || f.Kind != KindWrongResults {
+		t.Errorf("connection lost after wrong values: %+v", f)
+	}
 	for status, kind := range map[int]string{1: KindNonzeroExit, 7: KindNonzeroExit, 139: KindCrashed} {
 		if f := parse(t, complete, &status).Failure; f == nil || f.Kind != kind {
 			t.Errorf("complete report, status %d: %+v", status, f)

@@ -104,7 +104,7 @@ func (w *work) judge(ctx context.Context, m job.Measurement, r run, parser *nccl
 	case ctx.Err() != nil && !ended:
 		return couldNotRun(m, watch.whereItHangs(interruption(ctx, "the run "+r.name), said.Reports))
 	case !ended:
-		return couldNotRun(m, job.Failure{Kind: "connection_lost", Message: fmt.Sprintf("the end of the run is not known: %v", err), Advice: "see whether the node still runs, then start the job again"})
+		return couldNotRun(m, job.Failure{Kind: nccl.KindConnectionLost, Message: fmt.Sprintf("the end of the run is not known: %v", err), Advice: "see whether the node still runs, then start the job again"})
 	}
 	m.NCCL = said.NCCL
 	want := nccl.Want{Ranks: r.ranks, Hosts: r.hosts(), NCCL: said.NCCL}
