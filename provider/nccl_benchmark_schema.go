@@ -165,7 +165,7 @@ func checksAttribute() schema.Attribute {
 				MarkdownDescription: "Whether a host firewall on a node is a failure. Default: false.", Optional: true,
 			},
 			"cloud_init_wait_seconds": schema.Int64Attribute{
-				MarkdownDescription: "How long to wait for cloud-init on a node, in seconds. Default: 900.",
+				MarkdownDescription: "How long to wait for cloud-init on a node, and after it, within 20 minutes of the node's boot, for Oracle Cloud Agent to set RDMA up, in seconds. Default: 900.",
 				Optional:            true, Computed: true,
 				Default:    int64default.StaticInt64(defaultCloudInitWaitSeconds),
 				Validators: []validator.Int64{int64validator.AtLeast(0)},

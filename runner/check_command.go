@@ -86,7 +86,7 @@ Exit status:
 	flags.StringVar(&r.Checks.Timezone, "timezone", "", "expected time `zone`, such as Asia/Tokyo")
 	flags.StringArrayVar(&r.Checks.Mounts, "mount", nil, "`path` where something must be mounted (may be repeated)")
 	flags.BoolVar(&r.Checks.FirewallOff, "firewall-off", false, "expect no firewall on the node")
-	flags.IntVar(&r.Checks.CloudInitWaitSeconds, "cloud-init-wait", 0, "wait this many `seconds` for cloud-init, and check how it ended")
+	flags.IntVar(&r.Checks.CloudInitWaitSeconds, "cloud-init-wait", 0, "wait this many `seconds` for cloud-init and RDMA's set-up, and check how they ended")
 	flags.IntVar(&r.GPUsPerNode, "gpus", 0, "expect at least this `number` of GPUs")
 	flags.StringVar(&r.Collective, "collective", "", "expect nccl-tests for a `collective`, such as all_reduce")
 	flags.StringVar(&r.NCCLTestsDir, "nccl-tests-dir", "", "`directory` of nccl-tests (default: the known places and PATH)")

@@ -71,7 +71,8 @@ type Checks struct {
 	Mounts []string `json:"mounts,omitempty"`
 	// FirewallOff asks that no host firewall filters between the nodes.
 	FirewallOff bool `json:"firewall_off,omitempty"`
-	// CloudInitWaitSeconds is how long to wait for cloud-init to finish.
+	// CloudInitWaitSeconds is how long to wait for cloud-init to finish, and after it, on a node that has just
+	// booted, for Oracle Cloud Agent to set RDMA up.
 	CloudInitWaitSeconds int `json:"cloud_init_wait_seconds"`
 	// Skip names checks of [CheckKinds] that are left out, such as gpu_xid.
 	Skip []string `json:"skip,omitempty"`

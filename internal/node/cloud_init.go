@@ -58,11 +58,9 @@ func askCloudInit(ctx context.Context) (said cloudInit) {
 	return said
 }
 
-// waitForCloudInit returns when cloud-init has ended or the time is over, with its last word. It asks again and
+// waitForCloudInit returns when cloud-init has ended or the wait is over, with its last word. It asks again and
 // again rather than call `cloud-init status --wait`, which never returns where cloud-init was not started.
-func waitForCloudInit(ctx context.Context, seconds int) cloudInit {
-	waiting, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
-	defer cancel()
+func waitForCloudInit(ctx, waiting context.Context) cloudInit {
 	ticker := time.NewTicker(cloudInitPoll)
 	defer ticker.Stop()
 	for {

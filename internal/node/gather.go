@@ -140,6 +140,9 @@ func readSystem(f *findings, note func(string, error)) {
 	note("mounts", err)
 }
 
+// young says that the node's RDMA may still be in the making.
+func (f findings) young() bool { return f.upTime > 0 && f.upTime < settlingTime.Seconds() }
+
 // upTime is for how long the kernel runs, in seconds; 0 when it does not tell.
 func upTime(root fs.FS) float64 {
 	text, _, _ := strings.Cut(line(root, "proc/uptime"), " ")

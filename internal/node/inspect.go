@@ -6,6 +6,7 @@ package node
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/job"
@@ -38,9 +39,43 @@ type Report struct {
 	At time.Time `json:"at"`
 }
 
-// Inspect waits for cloud-init as long as the request says, then gathers the facts and judges them. It
-// always gives a report; what the end of the context kept from being read is unknown in it.
+// Inspect waits for cloud-init as long as the request says, then gathers the facts and judges them: again and
+// again within that time while RDMA is still being set up. It always gives a report; what the end of the
+// context kept from being read is unknown in it.
 func Inspect(ctx context.Context, r Request) Report {
-	found := gather(ctx, r, waitForCloudInit(ctx, r.Checks.CloudInitWaitSeconds))
-	return Report{Facts: found.Facts, Checks: judge(r, found), At: time.Now().UTC()}
+	waiting, cancel := context.WithTimeout(ctx, time.Duration(r.Checks.CloudInitWaitSeconds)*time.Second)
+	defer cancel()
+	said := waitForCloudInit(ctx, waiting)
+	return untilSettled(waiting, func() (findings, Report) {
+		found := gather(ctx, r, said)
+		return found, Report{Facts: found.Facts, Checks: judge(r, found), At: time.Now().UTC()}
+	})
 }
+
+const (
+	// settlingTime is for how long after its boot a node may still be without RDMA: Oracle Cloud Agent takes
+	// about 10 minutes after the first login. Source: Oracle Japan's tutorials for cluster networks.
+	settlingTime = 20 * time.Minute
+	// settlingPoll is how often such a node is looked at.
+	settlingPoll = 15 * time.Second
+)
+
+// untilSettled looks until Oracle Cloud Agent has nothing left to do, the node is too old for that, or the wait
+// ends.
+func untilSettled(waiting context.Context, look func() (findings, Report)) Report {
+	ticker := time.NewTicker(settlingPoll)
+	defer ticker.Stop()
+	for {
+		found, report := look()
+		if !found.young() || !slices.ContainsFunc(report.Checks, leftToAgent) {
+			return report
+		}
+		select {
+		case <-waiting.Done():
+			return report
+		case <-ticker.C:
+		}
+	}
+}
+
+func leftToAgent(c job.Check) bool { return c.Outcome == job.Fail && c.Advice == job.AdviceWait }

@@ -115,6 +115,10 @@ var provocations = []provocation{
 	}, job.Warn, "neither nvidia_peermem nor DMA-BUF", "modprobe nvidia_peermem"},
 
 	{"rdma_links", func(r *recording) { r.set("sys/class/infiniband/mlx5_7/ports/1/state", "1: DOWN") }, job.Fail, "mlx5_7 (rdma7): the port is DOWN", "reboot"},
+	{"rdma_links", func(r *recording) { // on a node that has just booted
+		r.set("proc/uptime", "300.00 500.00")
+		r.set("sys/class/infiniband/mlx5_7/ports/1/state", "1: DOWN")
+	}, job.Fail, "mlx5_7 (rdma7): the port is DOWN", "wait for Oracle Cloud Agent"},
 	{"rdma_links", func(r *recording) { r.remove("sys/class/infiniband/mlx5_7") }, job.Fail, "15 RDMA ports, BM.GPU.H100.8 has 16: no mlx5_7", "reboot"},
 	{"rdma_links", func(r *recording) { r.remove("sys/class/infiniband") }, job.Fail, "no RDMA device, though there are 18 functions", "mlx5_ib"},
 	{"rdma_links", func(r *recording) {

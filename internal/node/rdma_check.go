@@ -108,11 +108,15 @@ func checkLinks(f findings, s shape.Shape, ports []hca, wanted int) job.Check {
 	if wanted == 0 {
 		down = job.Warn
 	}
+	advice := ""
+	if f.young() { // Oracle Cloud Agent brings the interfaces up, and with them the ports
+		advice = job.AdviceWait
+	}
 	return each(name, fmt.Sprintf("%d RDMA ports are up", len(ports)), ports, func(h hca) verdict {
 		if h.State == "ACTIVE" && (h.physState == "LinkUp" || h.physState == "") {
 			return pass
 		}
-		return verdict{down, fmt.Sprintf("the port is %s, its link %s", cmp.Or(h.State, "unknown"), cmp.Or(h.physState, "unknown")), ""}
+		return verdict{down, fmt.Sprintf("the port is %s, its link %s", cmp.Or(h.State, "unknown"), cmp.Or(h.physState, "unknown")), advice}
 	})
 }
 

@@ -107,6 +107,7 @@ func healthyNode(t *testing.T) *recording {
 	r.set("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder)")
 	r.set("proc/modules", "nvidia_peermem 16384 0 - Live 0x0000000000000000\nnvidia 14299136 3 nvidia_uvm,nvidia_peermem, Live 0x0 (O)")
 	r.set("run/oci-hpc/oci-hpc-rdma-configure.json", `{"state": "COMPLETED"}`)
+	r.set("proc/uptime", "9000.25 17804.31")
 	r.set("run/oci-hpc/oci-rdma-authentication.json", `{"state": "COMPLETED"}`)
 	r.log = "<6>[    0.471482] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\n"
 	r.meta.Instance.Shape = "BM.GPU.H100.8"
@@ -147,7 +148,7 @@ func (r *recording) putHCA(n int) {
 
 // findings reads the recording as [gather] reads the node.
 func (r *recording) findings() findings {
-	f := findings{Facts: r.facts, shape: r.request.Shape, clock: find(r.clock, nil), space: r.space, memlock: find(r.memlock, nil), upTime: 9000}
+	f := findings{Facts: r.facts, shape: r.request.Shape, clock: find(r.clock, nil), space: r.space, memlock: find(r.memlock, nil)}
 	log, err := parseSMI(r.smi)
 	f.gpus = gpuFindings{list: log.list(), driver: log.Driver, details: log.GPUs}
 	if err != nil {
@@ -159,7 +160,7 @@ func (r *recording) findings() findings {
 	f.metadata = find(r.meta, r.metaErr)
 	f.Topology = r.meta.topology()
 	var root fs.FS = r.files
-	f.agent, f.nvidia, f.governors = readAgent(root), readDriver(root), readGovernors(root)
+	f.agent, f.nvidia, f.upTime, f.governors = readAgent(root), readDriver(root), upTime(root), readGovernors(root)
 	f.rdma = readRDMA(root, func(name string) []netip.Prefix {
 		if r.address[name] == "" {
 			return nil
