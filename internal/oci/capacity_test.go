@@ -51,29 +51,60 @@ func one(s ocisim.Scenario) ocisim.Scenario {
 func TestCapacityFailureSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, test := range shortages {
-		t.Run(name, func(t *testing.T) {
+		for _, pages := range []string{"", ", after empty pages"} {
+			t.Run(name+pages, func(t *testing.T) {
+				t.Parallel()
+				region := acctest.StartRegion(t, func(c *ocisim.Config) {
+					c.Scenario = test.scenario
+					c.Scenario.EmptyPages = pages != ""
+				})
+				s := clusters(t, region, nil)
+				want := spec(2)
+				want.Interconnect = test.interconnect
+				operation, _, err := s.Create(t.Context(), want)
+				if err != nil {
+					t.Fatal(err)
+				}
+				last, err := operation.Wait(t.Context(), nil)
+				expectFailure(t, err, test.kind, test.text)
+				var failure *oci.FailureError
+				if !errors.As(err, &failure) || failure.Ended() != test.ended || failure.Accepted.RequestID == "" || !strings.Contains(err.Error(), failure.Accepted.RequestID) {
+					t.Errorf("ended: %v, accepted %+v; %v", failure.Ended(), failure.Accepted, err)
+				}
+				if named := failure.Accepted.WorkRequestID != ""; named != (test.interconnect == oci.ClusterNetwork) {
+					t.Errorf("work request of the create: %+v", failure.Accepted)
+				}
+				if err := s.Delete(t.Context(), last, nil); err != nil {
+					t.Fatal(err)
+				}
+				expectNothing(t, region)
+			})
+		}
+	}
+}
+
+// Work requests that may not be seen hide the reason of a failure, and nothing else.
+func TestWorkRequestsThatMayNotBeSeen(t *testing.T) {
+	t.Parallel()
+	for _, operation := range []string{"ListWorkRequests", "ListWorkRequestErrors", "ListWorkRequestLogs"} {
+		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
-			region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Scenario = test.scenario })
+			region := acctest.StartRegion(t, func(c *ocisim.Config) {
+				c.Scenario = ocisim.Scenario{Capacity: map[string]int{acctest.Shape: 3}, Shortage: ocisim.ShortageRunsShort,
+					Faults: []ocisim.Fault{{Operation: operation, Effect: ocisim.EffectNotFound}}}
+			})
 			s := clusters(t, region, nil)
 			want := spec(2)
-			want.Interconnect = test.interconnect
-			operation, _, err := s.Create(t.Context(), want)
+			c := create(t, s, want)
+			want.Size = 3
+			expectNodes(t, s, update(t, s, c, oci.Change{Want: want}), 3)
+			want.Size = 4
+			growing, err := s.Update(t.Context(), c.ID, oci.Change{Want: want})
 			if err != nil {
 				t.Fatal(err)
 			}
-			last, err := operation.Wait(t.Context(), nil)
-			expectFailure(t, err, test.kind, test.text)
-			var failure *oci.FailureError
-			if !errors.As(err, &failure) || failure.Ended() != test.ended || failure.Accepted.RequestID == "" || !strings.Contains(err.Error(), failure.Accepted.RequestID) {
-				t.Errorf("ended: %v, accepted %+v; %v", failure.Ended(), failure.Accepted, err)
-			}
-			if named := failure.Accepted.WorkRequestID != ""; named != (test.interconnect == oci.ClusterNetwork) {
-				t.Errorf("work request of the create: %+v", failure.Accepted)
-			}
-			if err := s.Delete(t.Context(), last, nil); err != nil {
-				t.Fatal(err)
-			}
-			expectNothing(t, region)
+			_, err = growing.Wait(t.Context(), nil)
+			expectFailure(t, err, oci.Other, "has 3 of 4 nodes, and OCI launches no more.\n\nWhy cannot be said: ")
 		})
 	}
 }
@@ -149,9 +180,20 @@ func TestReasonInTheLogOfAnUnfinishedWorkRequest(t *testing.T) {
 	expectFailure(t, err, oci.Capacity, "log: Out of host capacity.")
 }
 
-// That an earlier operation lacked hosts says nothing about one that follows.
+// That an earlier operation lacked hosts says nothing about one that follows, also when an interrupt has left that
+// to be carried on with.
 func TestFormerShortageIsNoReasonToStop(t *testing.T) {
 	t.Parallel()
+	for name, interrupted := range map[string]bool{"at once": false, "interrupted": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			growAfterShortage(t, interrupted)
+		})
+	}
+}
+
+func growAfterShortage(t *testing.T, interrupted bool) {
+	t.Helper()
 	var gate acctest.Gate
 	region := acctest.StartRegion(t, func(c *ocisim.Config) {
 		c.Hosts, c.Scenario = &gate, one(ocisim.Scenario{Shortage: ocisim.ShortageRunsShort})
@@ -174,6 +216,10 @@ func TestFormerShortageIsNoReasonToStop(t *testing.T) {
 
 	region.SetCapacity(acctest.Shape, 2)
 	gate.Close()
+	growing := grow()
+	if interrupted {
+		growing = grow()
+	}
 	before := region.Stats().Operations["ListWorkRequests"]
 	go func() {
 		// So many looks at the unchanged cluster take longer than the grace.
@@ -182,5 +228,5 @@ func TestFormerShortageIsNoReasonToStop(t *testing.T) {
 		}
 		gate.Open()
 	}()
-	expectNodes(t, s, wait(t, grow()), 2)
+	expectNodes(t, s, wait(t, growing), 2)
 }

@@ -144,7 +144,7 @@ func (s *Clusters) Update(ctx context.Context, id string, change Change) (*Opera
 	target := operation.cluster
 	changes := change.Relaunch || current.differs(target)
 	if !changes && len(change.Remove)+len(change.Replace) == 0 {
-		return operation, nil
+		return operation, operation.resume(ctx, current)
 	}
 	if current, err = s.settle(ctx, current); err != nil {
 		return nil, err
@@ -188,6 +188,14 @@ func (s *Clusters) toward(current Cluster, change Change) *Operation {
 		clusters: s, cluster: target, change: change,
 		step: step{size: target.Size, grows: !current.Complete()},
 	}
+}
+
+// resume carries on with what OCI works on already. What had failed before that began says nothing about it.
+func (o *Operation) resume(ctx context.Context, now Cluster) (err error) {
+	if !now.Complete() {
+		o.step.earlier, err = o.clusters.supersededIDs(ctx, now)
+	}
+	return unlessUnseen(err)
 }
 
 // differs says whether OCI must be told of the target, or has all of it already.

@@ -161,7 +161,7 @@ func (o *Operation) asked(now Cluster) bool {
 // look reads what the operation's work requests report, and gives those that say that nodes will not come.
 func (o *Operation) look(ctx context.Context, seen *Progress) (failed []WorkRequest, err error) {
 	requests, err := o.clusters.workRequests(ctx, seen.Cluster, o.step.earlier)
-	if err != nil {
+	if err := unlessUnseen(err); err != nil {
 		return nil, err
 	}
 	for _, w := range requests {

@@ -36,7 +36,7 @@ func among(nodes []Node, ids []string) []Node {
 // begin makes a step of what is asked for next.
 func (o *Operation) begin(ctx context.Context, now Cluster, size int) error {
 	earlier, err := o.clusters.workRequestIDs(ctx, now)
-	if err != nil {
+	if err := unlessUnseen(err); err != nil {
 		return err
 	}
 	o.step = step{size: size, earlier: earlier}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/workrequests"
@@ -68,23 +69,33 @@ func (w WorkRequest) String() string {
 // workRequests gives what OCI did for a cluster, by its OCID and by its pool's, without the earlier ones;
 // with errors and logs of each that is unfinished or failed. Those that succeeded cost no further call.
 func (s *Clusters) workRequests(ctx context.Context, c Cluster, earlier map[string]bool) ([]WorkRequest, error) {
+	summaries, err := s.workRequestSummaries(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	var all []WorkRequest
+	for _, summary := range summaries {
+		w := workRequestOf(summary)
+		if earlier[w.ID] || slices.ContainsFunc(all, func(other WorkRequest) bool { return other.ID == w.ID }) {
+			continue
+		}
+		if err := s.fillWorkRequest(ctx, &w); err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// workRequestSummaries gives all that OCI did for a cluster; what concerns both it and its pool, twice.
+func (s *Clusters) workRequestSummaries(ctx context.Context, c Cluster) ([]workrequests.WorkRequestSummary, error) {
+	var all []workrequests.WorkRequestSummary
 	for _, resource := range c.accounts() {
 		summaries, err := s.listWorkRequests(ctx, c.CompartmentID, resource)
 		if err != nil {
 			return nil, err
 		}
-		for _, summary := range summaries {
-			id := value(summary.Id)
-			if earlier[id] || slices.ContainsFunc(all, func(w WorkRequest) bool { return w.ID == id }) {
-				continue
-			}
-			w := workRequestOf(summary)
-			if err := s.fillWorkRequest(ctx, &w); err != nil {
-				return nil, err
-			}
-			all = append(all, w)
-		}
+		all = append(all, summaries...)
 	}
 	return all, nil
 }
@@ -94,6 +105,9 @@ func (s *Clusters) workRequests(ctx context.Context, c Cluster, earlier map[stri
 func (c Cluster) accounts() []string {
 	if c.Interconnect == ComputeCluster {
 		return nil
+	}
+	if c.PoolID == "" { // not shown yet, or any more
+		return []string{c.ID}
 	}
 	return slices.Compact([]string{c.ID, c.PoolID})
 }
@@ -128,12 +142,30 @@ func workRequestOf(summary workrequests.WorkRequestSummary) WorkRequest {
 // workRequestIDs gives the work requests that a cluster has had so far.
 func (s *Clusters) workRequestIDs(ctx context.Context, c Cluster) (map[string]bool, error) {
 	ids := map[string]bool{}
-	for _, resource := range c.accounts() {
-		summaries, err := s.listWorkRequests(ctx, c.CompartmentID, resource)
-		if err != nil {
-			return nil, err
+	summaries, err := s.workRequestSummaries(ctx, c)
+	for _, summary := range summaries {
+		ids[value(summary.Id)] = true
+	}
+	return ids, err
+}
+
+// supersededIDs gives the work requests that had ended when the first of those that are under way was accepted:
+// another change has brought these about. Without one under way, none is superseded.
+func (s *Clusters) supersededIDs(ctx context.Context, c Cluster) (map[string]bool, error) {
+	summaries, err := s.workRequestSummaries(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var begun time.Time
+	for _, summary := range summaries {
+		accepted := value(summary.TimeAccepted).Time
+		if workRequestOf(summary).unfinished() && (begun.IsZero() || accepted.Before(begun)) {
+			begun = accepted
 		}
-		for _, summary := range summaries {
+	}
+	ids := map[string]bool{}
+	for _, summary := range summaries {
+		if !workRequestOf(summary).unfinished() && value(summary.TimeAccepted).Before(begun) {
 			ids[value(summary.Id)] = true
 		}
 	}
@@ -157,19 +189,36 @@ func (s *Clusters) fillWorkRequest(ctx context.Context, w *WorkRequest) error {
 	if w.ended(workrequests.WorkRequestStatusSucceeded) {
 		return nil
 	}
-	errs, err := read(ctx, s.Clients, s.WorkRequest.ListWorkRequestErrors, workrequests.ListWorkRequestErrorsRequest{WorkRequestId: &w.ID})
-	if err != nil {
-		return fmt.Errorf("read the errors of work request %s: %w", w.ID, err)
-	}
-	for _, e := range errs.Items {
+	for e, err := range pages(func(page *string) ([]workrequests.WorkRequestError, *string, error) {
+		response, err := read(ctx, s.Clients, s.WorkRequest.ListWorkRequestErrors, workrequests.ListWorkRequestErrorsRequest{
+			WorkRequestId: &w.ID, Limit: common.Int(pageSize), Page: page,
+		})
+		return response.Items, response.OpcNextPage, err
+	}) {
+		if err != nil {
+			return fmt.Errorf("read the errors of work request %s: %w", w.ID, err)
+		}
 		w.Errors = append(w.Errors, WorkRequestError{Code: value(e.Code), Message: value(e.Message)})
 	}
-	logs, err := read(ctx, s.Clients, s.WorkRequest.ListWorkRequestLogs, workrequests.ListWorkRequestLogsRequest{WorkRequestId: &w.ID})
-	if err != nil {
-		return fmt.Errorf("read the log of work request %s: %w", w.ID, err)
-	}
-	for _, entry := range logs.Items {
+	for entry, err := range pages(func(page *string) ([]workrequests.WorkRequestLogEntry, *string, error) {
+		response, err := read(ctx, s.Clients, s.WorkRequest.ListWorkRequestLogs, workrequests.ListWorkRequestLogsRequest{
+			WorkRequestId: &w.ID, Limit: common.Int(pageSize), Page: page,
+		})
+		return response.Items, response.OpcNextPage, err
+	}) {
+		if err != nil {
+			return fmt.Errorf("read the log of work request %s: %w", w.ID, err)
+		}
 		w.Logs = append(w.Logs, value(entry.Message))
 	}
 	return nil
+}
+
+// unlessUnseen passes over work requests that this user may not see, or that are purged: the cluster itself tells
+// how far it is.
+func unlessUnseen(err error) error {
+	if kind := KindOf(err); kind == NotFound || kind == Forbidden {
+		return nil
+	}
+	return err
 }
