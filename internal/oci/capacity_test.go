@@ -3,6 +3,7 @@
 package oci_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
+	"github.com/oracle/oci-go-sdk/v65/core"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
@@ -218,6 +220,15 @@ func growAfterShortage(t *testing.T, interrupted bool) {
 	gate.Close()
 	growing := grow()
 	if interrupted {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := growing.Wait(ctx, func(p oci.Progress) {
+			if p.Cluster.State == string(core.InstancePoolLifecycleStateScaling) {
+				cancel()
+			}
+		})
+		if oci.KindOf(err) != oci.Interrupted {
+			t.Fatal(err)
+		}
 		growing = grow()
 	}
 	before := region.Stats().Operations["ListWorkRequests"]
