@@ -157,6 +157,11 @@ func (r *gpuClusterResource) Read(ctx context.Context, req resource.ReadRequest,
 		addClusterError(&resp.Diagnostics, "read", nameOf(&m), err)
 		return
 	}
+	if c.Interconnect == oci.ClusterNetwork && c.PoolID == "" { // It is on its way out, and shows no more.
+		m.State = types.StringValue(c.State)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		return
+	}
 	if m.CompartmentID.IsNull() && c.Launch.Shape == "" {
 		resp.Diagnostics.AddError(unableTo("import", gpuCluster, nameOf(&m)),
 			"Its instance configuration is deleted, or does not say how its nodes are launched: the cluster cannot be managed here.")

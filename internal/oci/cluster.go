@@ -184,6 +184,8 @@ func (s *Clusters) Get(ctx context.Context, id string) (Cluster, error) {
 		return Cluster{}, fmt.Errorf("read %s: %w", id, err)
 	case c.State == terminated:
 		return c, fmt.Errorf("%s is %s: %w", id, terminated, ErrGone)
+	case interconnect == ClusterNetwork && c.PoolID == "" && !ending(c.State):
+		return Cluster{}, fmt.Errorf("the cluster network %s is %s and does not show its instance pool yet: try again in a minute", id, c.State)
 	}
 	if interconnect == NoInterconnect {
 		if err := s.ofNoNetwork(ctx, c); err != nil {

@@ -53,20 +53,15 @@ func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID s
 	g := s.group(spec.Interconnect)
 	c, err := g.create(ctx, spec, configurationID)
 	if err == nil {
-		return c, nil
+		return c.asAsked(spec, configurationID), nil
 	}
 	verb := "create"
 	if spec.Placement.ComputeClusterID != "" {
 		verb = "adopt"
 	}
 	err = fmt.Errorf("%s the %s: %w", verb, spec.Interconnect.noun(), err)
-	switch KindOf(err) {
-	case Unreachable, Unavailable, Interrupted, TimedOut:
-	default:
-		return Cluster{}, err // refused
-	}
-	if verb == "adopt" {
-		return Cluster{}, err // That changes nothing that could be lost.
+	if declined(err) || verb == "adopt" { // which changes nothing that could be lost
+		return Cluster{}, err
 	}
 	ctx, cancel := s.Afterwards(ctx)
 	defer cancel()
@@ -78,8 +73,27 @@ func (s *Clusters) createGroup(ctx context.Context, spec Spec, configurationID s
 	if unseen != nil {
 		return Cluster{}, err
 	}
-	found.ConfigurationID = configurationID // which the lists that show a compute cluster's may lag behind
-	return *found, nil
+	return found.asAsked(spec, configurationID), nil
+}
+
+// declined says that OCI has answered that it does not do what it was asked for.
+func declined(err error) bool {
+	switch KindOf(err) {
+	case Unreachable, Unavailable, Interrupted, TimedOut:
+		return false
+	case Other: // such as an answer that cannot be read
+		_, answered := serviceError(err)
+		return answered
+	default:
+		return true
+	}
+}
+
+// asAsked completes a cluster that OCI has accepted, and may not show as a whole yet.
+func (c Cluster) asAsked(spec Spec, configurationID string) Cluster {
+	c.ConfigurationID, c.Size = configurationID, spec.Size
+	c.Placement.AvailabilityDomain, c.Placement.SubnetID = spec.Placement.AvailabilityDomain, spec.Placement.SubnetID
+	return c
 }
 
 func (i Interconnect) noun() string {
@@ -215,6 +229,9 @@ func (s *Clusters) send(ctx context.Context, target Cluster) error {
 			return err == nil, err
 		}
 		now, err := g.get(ctx, target.ID)
+		if target.DefinedTags == nil { // They were not sent.
+			now.DefinedTags = nil
+		}
 		return err == nil && now.State != running && now.ConfigurationID == target.ConfigurationID && !now.differs(target), err
 	})
 }

@@ -106,11 +106,17 @@ func (g clusterNetworks) instances(ctx context.Context, c Cluster, page *string)
 	return response.Items, response.OpcNextPage, err
 }
 
+// clusterOfNetwork takes a network without its pool, which OCI's contract allows, for one that has none yet, or
+// no more.
 func clusterOfNetwork(n core.ClusterNetwork) (Cluster, error) {
-	if len(n.InstancePools) != 1 || n.PlacementConfiguration == nil {
-		return Cluster{}, fmt.Errorf("cluster network %s has %d instance pools: %w", value(n.Id), len(n.InstancePools), errIncompleteAnswer)
+	var pool core.InstancePool
+	switch pools := n.InstancePools; {
+	case len(pools) == 1:
+		pool = pools[0]
+	case len(pools) > 1, string(n.LifecycleState) != provisioning && !ending(string(n.LifecycleState)):
+		return Cluster{}, fmt.Errorf("cluster network %s has %d instance pools: %w", value(n.Id), len(pools), errIncompleteAnswer)
 	}
-	pool, placement := n.InstancePools[0], n.PlacementConfiguration
+	placement := value(n.PlacementConfiguration)
 	c := Cluster{
 		ID:              value(n.Id),
 		PoolID:          value(pool.Id),

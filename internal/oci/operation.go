@@ -3,6 +3,7 @@
 package oci
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -76,6 +77,7 @@ func (o *Operation) reach(ctx context.Context, watch *watch, last *Cluster) ([]N
 		}
 		now.Launch = o.cluster.Launch
 		now.Placement.SubnetID = o.cluster.Placement.SubnetID // A compute cluster does not tell it.
+		o.cluster.PoolID = cmp.Or(o.cluster.PoolID, now.PoolID)
 		*last = now
 		if err := o.advance(ctx, now); err != nil {
 			return false, err

@@ -88,6 +88,15 @@ func (s Spec) marked(displayName *string, tags map[string]string) bool {
 
 func ending(state string) bool { return state == terminating || state == terminated }
 
+// alive reads a cluster that a list shows; nil when it is gone, which lists may show later.
+func (s *Clusters) alive(ctx context.Context, interconnect Interconnect, id *string) (*Cluster, error) {
+	c, err := s.group(interconnect).get(ctx, value(id))
+	if KindOf(err) == NotFound || err == nil && ending(c.State) {
+		return nil, nil
+	}
+	return &c, err
+}
+
 func (s *Clusters) orphanNetwork(ctx context.Context, spec Spec, used map[string]bool) (*Cluster, error) {
 	for n, err := range s.clusterNetworks(ctx, spec.CompartmentID, spec.DisplayName) {
 		if err != nil {
@@ -95,8 +104,9 @@ func (s *Clusters) orphanNetwork(ctx context.Context, spec Spec, used map[string
 		}
 		used[n.FreeformTags[MarkerTag]] = true
 		if spec.marked(n.DisplayName, n.FreeformTags) && !ending(string(n.LifecycleState)) {
-			c, err := s.group(ClusterNetwork).get(ctx, value(n.Id))
-			return &c, err
+			if c, err := s.alive(ctx, ClusterNetwork, n.Id); c != nil || err != nil {
+				return c, err
+			}
 		}
 	}
 	return nil, nil
@@ -112,8 +122,9 @@ func (s *Clusters) orphanPool(ctx context.Context, spec Spec, used map[string]bo
 			continue
 		}
 		if spec.marked(p.DisplayName, p.FreeformTags) && !ending(string(p.LifecycleState)) {
-			c, err := s.group(NoInterconnect).get(ctx, value(p.Id))
-			return &c, err
+			if c, err := s.alive(ctx, NoInterconnect, p.Id); c != nil || err != nil {
+				return c, err
+			}
 		}
 	}
 	return nil, nil
@@ -131,8 +142,9 @@ func (s *Clusters) orphanComputeCluster(ctx context.Context, spec Spec, used map
 		}
 		used[item.FreeformTags[MarkerTag]] = true
 		if spec.marked(item.DisplayName, item.FreeformTags) {
-			c, err := s.group(ComputeCluster).get(ctx, value(item.Id))
-			return &c, err
+			if c, err := s.alive(ctx, ComputeCluster, item.Id); c != nil || err != nil {
+				return c, err
+			}
 		}
 	}
 	return nil, nil

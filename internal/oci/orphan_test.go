@@ -4,6 +4,7 @@ package oci_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -67,6 +68,36 @@ func TestOrphanIsFound(t *testing.T) {
 				t.Fatal(err)
 			}
 			create(t, s, want) // The name is free again.
+		})
+	}
+}
+
+// Lists may show for a while what is gone already: that is no orphan.
+func TestWhatIsGoneIsNoOrphan(t *testing.T) {
+	t.Parallel()
+	for _, interconnect := range interconnects {
+		t.Run(string(interconnect), func(t *testing.T) {
+			t.Parallel()
+			region := acctest.StartRegion(t, nil)
+			late := strings.NewReplacer(`"lifecycleState":"TERMINATED"`, `"lifecycleState":"RUNNING"`, `"lifecycleState":"DELETED"`, `"lifecycleState":"ACTIVE"`)
+			s := clusters(t, region, func(next common.HTTPRequestDispatcher) common.HTTPRequestDispatcher {
+				return dispatch(func(r *http.Request) (*http.Response, error) {
+					response, err := next.Do(r)
+					list := strings.HasSuffix(r.URL.Path, "/clusterNetworks") || strings.HasSuffix(r.URL.Path, "/instancePools") || strings.HasSuffix(r.URL.Path, "/computeClusters")
+					if err != nil || r.Method != http.MethodGet || !list {
+						return response, err
+					}
+					body, err := io.ReadAll(response.Body)
+					response.Body = io.NopCloser(strings.NewReader(late.Replace(string(body))))
+					return response, err
+				})
+			})
+			want := spec(1)
+			want.Interconnect = interconnect
+			if err := s.Delete(t.Context(), create(t, s, want), nil); err != nil {
+				t.Fatal(err)
+			}
+			expectNodes(t, s, create(t, s, want), 1)
 		})
 	}
 }
