@@ -167,6 +167,9 @@ func (s *Clusters) Update(ctx context.Context, id string, change Change) (*Opera
 	if err != nil {
 		return nil, err
 	}
+	if current.State == running && len(members) == current.Size {
+		current.CurrentSize = current.Size // One that is stopped has its place; another size would bring no node.
+	}
 	switch named, fewer := len(among(members, change.Remove)), current.Size-target.Size; {
 	case named > 0 && named > fewer:
 		return nil, &RemovalError{Named: named, Fewer: fewer}

@@ -191,13 +191,7 @@ func TestStoppedNode(t *testing.T) {
 	s := clusters(t, region, nil)
 	c := create(t, s, spec(2))
 	id := ids(t, s, c)[1]
-	if _, err := s.Compute.InstanceAction(t.Context(), core.InstanceActionRequest{InstanceId: &id, Action: core.InstanceActionActionStop}); err != nil {
-		t.Fatal(err)
-	}
-	acctest.Eventually(t, "the node is stopped", func() bool {
-		nodes, err := s.Nodes(t.Context(), c)
-		return err == nil && nodes[1].State == "STOPPED"
-	})
+	stopNode(t, s, id)
 	operation, err := s.Update(t.Context(), c.ID, oci.Change{Want: spec(2)})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
+	"github.com/oracle/oci-go-sdk/v65/core"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/oci"
@@ -42,6 +43,51 @@ func update(t *testing.T, s *oci.Clusters, c oci.Cluster, change oci.Change) oci
 
 // interconnects that can be tested alike.
 var interconnects = []oci.Interconnect{oci.ClusterNetwork, oci.ComputeCluster, oci.NoInterconnect}
+
+// stopNode stops a node, as somebody does who has found it broken.
+func stopNode(t *testing.T, s *oci.Clusters, id string) {
+	t.Helper()
+	_, err := s.Compute.InstanceAction(t.Context(), core.InstanceActionRequest{InstanceId: &id, Action: core.InstanceActionActionStop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acctest.Eventually(t, "the node is stopped", func() bool {
+		response, err := s.Compute.GetInstance(t.Context(), core.GetInstanceRequest{InstanceId: &id})
+		return err == nil && response.LifecycleState == core.InstanceLifecycleStateStopped
+	})
+}
+
+// That a node is stopped is a reason to replace or remove it, and no hindrance.
+func TestStoppedNodesGo(t *testing.T) {
+	t.Parallel()
+	for _, interconnect := range interconnects {
+		t.Run(string(interconnect), func(t *testing.T) {
+			t.Parallel()
+			region := acctest.StartRegion(t, nil)
+			s := clusters(t, region, nil)
+			want := spec(3)
+			want.Interconnect = interconnect
+			c := create(t, s, want)
+			before := ids(t, s, c)
+
+			stopNode(t, s, before[1])
+			c = update(t, s, c, oci.Change{Want: want, Replace: before[1:2]})
+			expectNodes(t, s, c, 3)
+			now := ids(t, s, c)
+			if slices.Contains(now, before[1]) || !slices.Contains(now, before[0]) || !slices.Contains(now, before[2]) {
+				t.Errorf("the second of %v was to be replaced; now there are %v", before, now)
+			}
+
+			stopNode(t, s, now[2])
+			want.Size = 2
+			c = update(t, s, c, oci.Change{Want: want, Remove: now[2:]})
+			expectNodes(t, s, c, 2)
+			if left := ids(t, s, c); !slices.Equal(left, now[:2]) {
+				t.Errorf("the last of %v was to go; now there are %v", now, left)
+			}
+		})
+	}
+}
 
 func TestChosenNodesGo(t *testing.T) {
 	t.Parallel()
