@@ -135,6 +135,33 @@ func TestAccGPUCluster_tags(t *testing.T) {
 	}
 }
 
+// OCI keeps the tenancy's spelling of defined tags, whatever case they are written in.
+func TestAccGPUCluster_tagsInOtherCase(t *testing.T) {
+	for name, interconnect := range interconnects {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, ocisim.Scenario{TagNamespaces: map[string][]string{"Ops": {"CostCenter", "Rack"}}},
+				interconnect, "size = 1", `defined_tags = { "ops.costcenter" = "a", "OPS.rack" = "1" }`)
+			t.Parallel()
+			s.Apply()
+			s.ExpectNoChanges()
+			s.Must("apply", "-refresh-only", "-auto-approve", "-input=false")
+			s.ExpectNoChanges()
+			for _, test := range []struct{ tags, want string }{
+				{`{ "ops.costcenter" = "b", "OPS.rack" = "1" }`, "map[CostCenter:b Rack:1]"},
+				{`{ "Ops.CostCenter" = "b" }`, "map[CostCenter:b]"},
+			} {
+				s.want(interconnect, "size = 1", "defined_tags = "+test.tags)
+				s.Apply()
+				s.ExpectNoChanges()
+				if now := fmt.Sprint(s.instance(s.nodes()[0]).DefinedTags["Ops"]); now != test.want {
+					t.Errorf("%s: the node has %s", test.tags, now)
+				}
+			}
+			s.end()
+		})
+	}
+}
+
 // Modules hand on variables whose default is empty: that is as good as nothing, and makes no node stale.
 func TestAccGPUCluster_empty(t *testing.T) {
 	s := newScene(t, ocisim.Scenario{}, "size = 1", "freeform_tags = {}", "defined_tags = {}", "metadata = {}", "agent_plugins = {}", "nsg_ids = []",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -91,7 +92,7 @@ func (m *gpuClusterModel) fromAPI(ctx context.Context, c oci.Cluster) {
 	freeform, defined := c.FreeformTags, flatTags(c.DefinedTags, imported)
 	if !imported {
 		keepKeys(freeform, m.FreeformTags)
-		keepKeys(defined, m.DefinedTags)
+		defined = ownSpelling(defined, m.DefinedTags)
 	}
 	m.FreeformTags, m.DefinedTags = mapOr(ctx, m.FreeformTags, freeform), mapOr(ctx, m.DefinedTags, defined)
 }
@@ -185,6 +186,19 @@ func flatTags(tags oci.DefinedTags, imported bool) map[string]string {
 		}
 	}
 	return flat
+}
+
+// ownSpelling gives the defined tags that are managed, as the user spells them: OCI ignores the case of their names.
+func ownSpelling(tags map[string]string, managed types.Map) map[string]string {
+	own := map[string]string{}
+	for name, value := range tags {
+		for spelt := range managed.Elements() {
+			if strings.EqualFold(spelt, name) {
+				own[spelt] = value
+			}
+		}
+	}
+	return own
 }
 
 func keepKeys(tags map[string]string, managed types.Map) {

@@ -122,6 +122,16 @@ func TestSingleNodesFailAlone(t *testing.T) {
 }
 
 // All hosts are in use, so that a replacement finds one only when the old node has left.
+// In a subnet without DNS, nodes have no host names of their own.
+func TestSingleNodesWithoutDNS(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Subnets[0].DNSLabel = "" })
+	s := clusters(t, region, nil)
+	want := spec(2)
+	want.Interconnect = oci.ComputeCluster
+	expectNodes(t, s, create(t, s, want), 2)
+}
+
 func TestReplaceASingleNode(t *testing.T) {
 	t.Parallel()
 	region := acctest.StartRegion(t, func(c *ocisim.Config) { c.Capacity = map[string]int{acctest.Shape: 3} })

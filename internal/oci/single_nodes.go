@@ -119,10 +119,21 @@ func (o *Operation) launch(ctx context.Context, members []core.Instance, missing
 			names = append(names, name)
 		}
 	}
+	if len(names) == 0 {
+		return nil
+	}
 	g := computeClusters{o.clusters.Clients}
+	labelled, err := g.hasHostNames(ctx, o.cluster.Placement.SubnetID)
+	if err != nil {
+		return err
+	}
 	var lock sync.Mutex
 	return each(names, func(name string) error {
-		id, err := g.launch(ctx, o.cluster, name)
+		label := ""
+		if labelled {
+			label = hostnameLabel(name)
+		}
+		id, err := g.launch(ctx, o.cluster, name, label)
 		if ctx.Err() != nil && err != nil {
 			return ctx.Err()
 		}
@@ -140,8 +151,21 @@ func (o *Operation) launch(ctx context.Context, members []core.Instance, missing
 	})
 }
 
+// hasHostNames says whether a subnet has DNS: without, OCI refuses nodes with a host name. A subnet that this user
+// may not read is taken for one that has.
+func (g computeClusters) hasHostNames(ctx context.Context, subnetID string) (bool, error) {
+	response, err := read(ctx, g.Clients, g.VirtualNetwork.GetSubnet, core.GetSubnetRequest{SubnetId: &subnetID})
+	if kind := KindOf(err); kind == NotFound || kind == Forbidden {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the subnet %s: %w", subnetID, err)
+	}
+	return response.DnsLabel != nil, nil
+}
+
 // launch starts one node from the cluster's configuration, and gives its OCID.
-func (g computeClusters) launch(ctx context.Context, c Cluster, name string) (string, error) {
+func (g computeClusters) launch(ctx context.Context, c Cluster, name, label string) (string, error) {
 	ocid, _ := computeClusterOf(c.ID)
 	response, err := change(ctx, g.Clients, g.ComputeManagement.LaunchInstanceConfiguration, core.LaunchInstanceConfigurationRequest{
 		InstanceConfigurationId: &c.ConfigurationID,
@@ -150,7 +174,7 @@ func (g computeClusters) launch(ctx context.Context, c Cluster, name string) (st
 		InstanceConfiguration: core.ComputeInstanceDetails{LaunchDetails: &core.InstanceConfigurationLaunchInstanceDetails{
 			DisplayName: &name,
 			CreateVnicDetails: &core.InstanceConfigurationCreateVnicDetails{
-				SubnetId: &c.Placement.SubnetID, NsgIds: c.Launch.NSGIDs, HostnameLabel: orNil(hostnameLabel(name)),
+				SubnetId: &c.Placement.SubnetID, NsgIds: c.Launch.NSGIDs, HostnameLabel: orNil(label),
 			},
 		}},
 	})

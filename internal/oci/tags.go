@@ -5,6 +5,7 @@ package oci
 import (
 	"maps"
 	"reflect"
+	"strings"
 )
 
 // Tags are the tags that a user manages, as last recorded. All others on a resource are somebody else's:
@@ -33,17 +34,34 @@ func (t Tags) apply(has, want Tags) Tags {
 	maps.Copy(tags.Freeform, want.Freeform)
 	for space, pairs := range has.Defined {
 		for key, value := range pairs {
-			if _, managed := t.Defined[space][key]; !managed {
+			if managedSpace, managedKey := t.Defined.spelling(space, key); t.Defined[managedSpace][managedKey] == nil {
 				tags.Defined.set(space, key, value)
 			}
 		}
 	}
 	for space, pairs := range want.Defined {
 		for key, value := range pairs {
+			space, key := has.Defined.spelling(space, key)
 			tags.Defined.set(space, key, value)
 		}
 	}
 	return tags
+}
+
+// spelling gives the names of a tag as they are spelt here, where they are: OCI ignores their case.
+func (t DefinedTags) spelling(space, key string) (spaceHere, keyHere string) {
+	for here, pairs := range t { // several may be one name space
+		if !strings.EqualFold(here, space) {
+			continue
+		}
+		space = here
+		for known := range pairs {
+			if strings.EqualFold(known, key) {
+				return here, known
+			}
+		}
+	}
+	return space, key
 }
 
 func (t DefinedTags) equal(other DefinedTags) bool {

@@ -4,6 +4,7 @@ package ocisim
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -82,6 +83,9 @@ func (s *Server) place(sees viewer, d core.LaunchInstanceDetails) (placed, error
 	}
 	if err := s.checkVnic(sees, p.vnic, p.subnet); err != nil {
 		return p, err
+	}
+	if p.vnic.HostnameLabel != nil && p.subnet.DnsLabel == nil { // OCI says no more than this.
+		return p, &apiError{http.StatusBadRequest, "InvalidParameter", "Invalid VNIC creation parameters."}
 	}
 	if err := checkUserData("", d.Metadata); err != nil {
 		return p, err

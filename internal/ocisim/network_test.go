@@ -304,6 +304,17 @@ func (r *region) launchIn(t *testing.T, subnet string, change func(*core.CreateV
 	return launched.Instance
 }
 
+func TestHostNameNeedsDNS(t *testing.T) {
+	t.Parallel()
+	r := newRegion(t, nil)
+	d := vmDetails()
+	d.CreateVnicDetails.SubnetId = r.mustSubnet(t, r.createVCN(t, nil).Id, "172.16.0.0/24").Id
+	r.launch(t, d)
+	d.CreateVnicDetails.HostnameLabel = common.String("gpu-1")
+	_, err := r.compute.LaunchInstance(t.Context(), core.LaunchInstanceRequest{LaunchInstanceDetails: d})
+	wantError(t, err, 400, "InvalidParameter")
+}
+
 func (r *region) vnic(t *testing.T, instance *string) core.Vnic {
 	t.Helper()
 	list, err := r.compute.ListVnicAttachments(t.Context(), core.ListVnicAttachmentsRequest{CompartmentId: common.String(compartmentID), InstanceId: instance})

@@ -283,7 +283,8 @@ func (s *Server) carryOut(q *request, rt route) (wire, error) {
 	q.emptyPages = s.cfg.EmptyPages
 	before := s.before(q, rt)
 	answer, err := s.once(q, rt.operation, func() (wire, string, error) {
-		if err := s.checkTags(q.body); err != nil {
+		var err error
+		if q.body, err = s.spellTags(q.body); err != nil {
 			return wire{}, "", err
 		}
 		resp, err := rt.handle(s, q)

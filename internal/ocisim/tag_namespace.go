@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/oracle/oci-go-sdk/v65/identity"
 )
@@ -109,50 +110,64 @@ func (s *Server) getTag(q *request) (response, error) {
 	return ok(s.showTag(namespace, key))
 }
 
-// checkTag says whether a defined tag can be set. The texts are OCI's own, with its grammar.
-func (s *Server) checkTag(namespace, key string) error {
+// knownTag gives a defined tag in the tenancy's spelling: OCI ignores the case of both names. The texts are OCI's
+// own, with its grammar.
+func (s *Server) knownTag(namespace, key string) (knownNamespace, knownKey string, err error) {
 	unknown := func(format string, args ...any) error {
 		return &apiError{http.StatusBadRequest, "RelatedResourceNotAuthorizedOrNotFound",
 			"The following tag namespaces / keys are not authorized or not found: " + fmt.Sprintf(format, args...)}
 	}
-	keys, found := s.tagNamespaces()[namespace]
-	switch {
-	case !found:
-		return unknown("TagNamespace %s does not exists.", namespace)
-	case !slices.Contains(keys, key):
-		return unknown("TagDefinition %s in TagNamespace %s does not exists.", key, namespace)
+	namespaces := s.tagNamespaces()
+	for _, name := range slices.Sorted(maps.Keys(namespaces)) {
+		if !strings.EqualFold(name, namespace) {
+			continue
+		}
+		keys := namespaces[name]
+		i := slices.IndexFunc(keys, func(known string) bool { return strings.EqualFold(known, key) })
+		if i < 0 {
+			return "", "", unknown("TagDefinition %s in TagNamespace %s does not exists.", key, namespace)
+		}
+		return name, keys[i], nil
 	}
-	return nil
+	return "", "", unknown("TagNamespace %s does not exists.", namespace)
 }
 
-// checkTags refuses a body with defined tags, at any depth, that the tenancy has not.
-func (s *Server) checkTags(body []byte) error {
+// spellTags gives a body with its defined tags, at any depth, in the tenancy's spelling. It refuses those that the
+// tenancy has not.
+func (s *Server) spellTags(body []byte) ([]byte, error) {
 	if !bytes.Contains(body, []byte(`"definedTags"`)) {
-		return nil
+		return body, nil
 	}
 	var v any
-	_ = json.Unmarshal(body, &v) // The handler refuses what is no JSON.
-	return s.checkTagsOf(v)
+	numbers := json.NewDecoder(bytes.NewReader(body))
+	numbers.UseNumber()
+	if numbers.Decode(&v) != nil {
+		return body, nil // The handler refuses what is no JSON.
+	}
+	if err := s.spellTagsOf(v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
 }
 
-func (s *Server) checkTagsOf(v any) error {
+func (s *Server) spellTagsOf(v any) error {
 	switch v := v.(type) {
 	case []any:
 		for _, item := range v {
-			if err := s.checkTagsOf(item); err != nil {
+			if err := s.spellTagsOf(item); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			check := s.checkTagsOf
+			spell := s.spellTagsOf
 			switch name {
 			case "definedTags":
-				check = s.checkNamespaces
+				spell = s.spellNamespaces
 			case "metadata", "extendedMetadata":
 				continue // the user's own
 			}
-			if err := check(v[name]); err != nil {
+			if err := spell(v[name]); err != nil {
 				return err
 			}
 		}
@@ -160,13 +175,26 @@ func (s *Server) checkTagsOf(v any) error {
 	return nil
 }
 
-func (s *Server) checkNamespaces(v any) error {
+func (s *Server) spellNamespaces(v any) error {
 	namespaces, _ := v.(map[string]any)
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		keys, _ := namespaces[namespace].(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			if err := s.checkTag(namespace, key); err != nil {
+		tags, _ := namespaces[namespace].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(tags)) {
+			knownNamespace, knownKey, err := s.knownTag(namespace, key)
+			if err != nil {
 				return err
+			}
+			if knownNamespace == namespace && knownKey == key {
+				continue
+			}
+			into, _ := namespaces[knownNamespace].(map[string]any)
+			if into == nil {
+				into = map[string]any{}
+				namespaces[knownNamespace] = into
+			}
+			into[knownKey] = tags[key]
+			if delete(tags, key); len(tags) == 0 {
+				delete(namespaces, namespace)
 			}
 		}
 	}
