@@ -165,7 +165,7 @@ func TestAccGPUCluster_tagsInOtherCase(t *testing.T) {
 // Modules hand on variables whose default is empty: that is as good as nothing, and makes no node stale.
 func TestAccGPUCluster_empty(t *testing.T) {
 	s := newScene(t, ocisim.Scenario{}, "size = 1", "freeform_tags = {}", "defined_tags = {}", "metadata = {}", "agent_plugins = {}", "nsg_ids = []",
-		"remove_nodes = []", "replace_nodes = []")
+		"remove_nodes = []", "replace_nodes = []", "network_block_ids = []")
 	t.Parallel()
 	s.Apply()
 	s.ExpectNoChanges()

@@ -86,6 +86,21 @@ func TestAccGPUCluster_changes(t *testing.T) {
 			s.want(`shape = "BM.GPU.A100-v2.8"`)
 			return s.plan()
 		},
+		"replacement_by_nothing": func(s *scene) string {
+			nothing := `"ocid1.%s.oc1.us-lab-1.none"`
+			s.want(`shape = "BM.GPU.A100-v2.8"`, "subnet_id = "+fmt.Sprintf(nothing, "subnet"), "image_id = "+fmt.Sprintf(nothing, "image"),
+				"nsg_ids = ["+fmt.Sprintf(nothing, "networksecuritygroup")+"]", "capacity_reservation_id = "+fmt.Sprintf(nothing, "capacityreservation"),
+				`platform_config = { numa_nodes_per_socket = "NPS6" }`)
+			return s.plan()
+		},
+		"adoption_of_nothing": func(s *scene) string {
+			s.want(`compute_cluster_id = "ocid1.computecluster.oc1.us-lab-1.none"`)
+			return s.plan()
+		},
+		"rolling_to_nothing": func(s *scene) string {
+			s.want(`update_strategy = "rolling"`, `image_id = "ocid1.image.oc1.us-lab-1.none"`)
+			return s.plan()
+		},
 		"remove_nodes": func(s *scene) string {
 			s.want("size = 1", fmt.Sprintf("remove_nodes = [%q]", s.nodes()[0]))
 			return s.plan()
@@ -230,6 +245,8 @@ func TestAccGPUCluster_refused(t *testing.T) {
 		"placement_of_adopted":         {`compute_cluster_id = "ocid1.computecluster.oc1..x"`, `placement_constraint = "SINGLE_TIER"`},
 		"two_interconnects":            {`compute_cluster_id = "ocid1.computecluster.oc1..x"`, `interconnect = "cluster_network"`},
 		"blocks_without_island":        {`network_block_ids = ["ocid1.networkblock.oc1..x"]`},
+		"no_block":                     {`hpc_island_id = "ocid1.hpcisland.oc1..x"`, `network_block_ids = ["x"]`},
+		"no_time":                      {`timeouts = { create = "0s", update = "-5m" }`},
 		"two_images":                   {`image = { operating_system = "Oracle Linux" }`},
 		"no_image":                     {`image_id = null`},
 		"no_suitable_image":            {`image_id = null`, `image = { operating_system = "Solaris", name_pattern = "GPU" }`},

@@ -38,8 +38,8 @@ func (m *gpuClusterModel) imageSelector() (selector oci.ImageSelector, known boo
 // planImage pins the image that was selected before as long as the selector stays. Otherwise the apply
 // selects: an image that appears between plan and apply must not contradict the plan. That there is one at
 // all is looked at now.
-func (r *gpuClusterResource) planImage(ctx context.Context, plan, state *gpuClusterModel, diags *diag.Diagnostics) {
-	if plan.Image.IsNull() {
+func (r *gpuClusterResource) planImage(ctx context.Context, config, plan, state *gpuClusterModel, diags *diag.Diagnostics) {
+	if plan.Image.IsNull() || !config.ImageID.IsNull() { // of which one may turn out to be none
 		return
 	}
 	if state != nil && plan.Image.Equal(state.Image) && plan.Shape.Equal(state.Shape) && !state.ImageID.IsNull() {

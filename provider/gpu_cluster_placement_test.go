@@ -4,6 +4,7 @@ package provider_test
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,9 +61,10 @@ func TestAccGPUCluster_placement(t *testing.T) {
 
 // What cannot change on a cluster that exists replaces it, and nothing else does.
 func TestAccGPUCluster_replaced(t *testing.T) {
-	const otherDomain, otherCompartment = "Lab1:US-LAB-1-AD-2", "ocid1.compartment.oc1..other"
+	const otherDomain, otherCompartment, otherSubnet = "Lab1:US-LAB-1-AD-2", "ocid1.compartment.oc1..other", "ocid1.subnet.oc1.us-lab-1.other"
 	s := newSceneIn(t, acctest.StartRegion(t, func(c *ocisim.Config) {
 		c.AvailabilityDomains = append(c.AvailabilityDomains, otherDomain)
+		c.Subnets = append(c.Subnets, ocisim.Subnet{ID: otherSubnet, CIDR: netip.MustParsePrefix("10.0.64.0/18"), DNSLabel: "other"})
 		c.Users[0].Compartments = []string{acctest.CompartmentID, otherCompartment}
 	}), "size = 1")
 	t.Parallel()
@@ -71,10 +73,10 @@ func TestAccGPUCluster_replaced(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"compartment_id":       {fmt.Sprintf("compartment_id = %q", otherCompartment)},
 		"availability_domain":  {fmt.Sprintf("availability_domain = %q", otherDomain)},
-		"subnet_id":            {`subnet_id = "ocid1.subnet.oc1..other"`},
+		"subnet_id":            {fmt.Sprintf("subnet_id = %q", otherSubnet)},
 		"shape":                {`shape = "BM.GPU.A100-v2.8"`},
 		"interconnect":         {`interconnect = "none"`},
-		"compute_cluster_id":   {`compute_cluster_id = "ocid1.computecluster.oc1..x"`, `interconnect = "compute_cluster"`},
+		"compute_cluster_id":   {fmt.Sprintf("compute_cluster_id = %q", s.existingComputeCluster()), `interconnect = "compute_cluster"`},
 		"placement_constraint": {`placement_constraint = "SINGLE_TIER"`},
 		"hpc_island_id":        {island},
 		"network_block_ids":    {island, `network_block_ids = ["ocid1.computenetworkblock.oc1..x"]`},
@@ -158,6 +160,13 @@ func TestAccGPUCluster_unknownAtPlan(t *testing.T) {
 				}
 			})
 		}
+	})
+	t.Run("image beside an OCID", func(t *testing.T) {
+		s := newScene(t, ocisim.Scenario{})
+		t.Parallel()
+		s.Configure(clusterHCL(s.region, "size = 1", "image = "+atApply(false, `{ operating_system = "Oracle Linux" }`)) + later)
+		s.Apply()
+		s.ExpectNoChanges()
 	})
 	t.Run("two interconnects", func(t *testing.T) {
 		s := newScene(t, ocisim.Scenario{})

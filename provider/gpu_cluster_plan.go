@@ -40,7 +40,7 @@ func (r *gpuClusterResource) ModifyPlan(ctx context.Context, req resource.Modify
 		return
 	}
 	plan.planInterconnect(&config, state, &resp.Diagnostics)
-	r.planImage(ctx, &plan, state, &resp.Diagnostics)
+	r.planImage(ctx, &config, &plan, state, &resp.Diagnostics)
 	if state != nil && !state.isGone() {
 		resp.RequiresReplace = plan.replacing(state)
 	}
@@ -54,8 +54,9 @@ func (r *gpuClusterResource) ModifyPlan(ctx context.Context, req resource.Modify
 	default:
 		plan.planUpdate(ctx, &config, state, &resp.Diagnostics)
 	}
-	if state == nil || state.isGone() || len(resp.RequiresReplace) > 0 {
-		r.checkDomain(ctx, plan.AvailabilityDomain, &resp.Diagnostics)
+	created := state == nil || state.isGone() || len(resp.RequiresReplace) > 0
+	if !created || r.checkDomain(ctx, plan.AvailabilityDomain, &resp.Diagnostics) {
+		r.checkReferences(ctx, &plan, state, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -80,31 +81,33 @@ func (r *gpuClusterResource) planning(diags *diag.Diagnostics) *oci.Clusters {
 }
 
 // checkDomain refuses a name that does not exist before anything is destroyed to make room for it, and
-// credentials with which the apply could only fail. That OCI does not answer is no verdict.
-func (r *gpuClusterResource) checkDomain(ctx context.Context, name types.String, diags *diag.Diagnostics) {
+// credentials with which the apply could only fail. That OCI does not answer is no verdict, and worth no further
+// question.
+func (r *gpuClusterResource) checkDomain(ctx context.Context, name types.String, diags *diag.Diagnostics) (answers bool) {
 	if name.IsUnknown() {
-		return
+		return true
 	}
 	clusters := r.planning(diags)
 	if clusters == nil {
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	names, err := clusters.AvailabilityDomains(ctx)
 	if oci.KindOf(err) == oci.Unauthenticated {
 		diags.AddError("Unable to authenticate to OCI", explain(err))
-		return
+		return true
 	}
 	if err != nil {
 		tflog.Warn(ctx, "The availability domain is not checked: "+err.Error())
-		return
+		return false
 	}
 	if !slices.Contains(names, name.ValueString()) {
 		diags.AddAttributeError(path.Root("availability_domain"), "Unknown availability domain",
 			fmt.Sprintf("The region has no availability domain %q for this tenancy. It has: %s. The names carry a prefix of the tenancy's own.",
 				name.ValueString(), strings.Join(names, ", ")))
 	}
+	return true
 }
 
 // planInterconnect takes the default from the compute cluster to use, or from the shape.

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setplanmodifier"
@@ -114,7 +113,7 @@ func gpuClusterPlacement() map[string]schema.Attribute {
 			Optional:            true,
 			Computed:            true,
 			PlanModifiers:       []planmodifier.Set{setplanmodifier.UseStateForUnknown()},
-			Validators:          []validator.Set{setvalidator.AlsoRequires(path.MatchRoot("hpc_island_id"))},
+			Validators:          []validator.Set{setvalidator.ValueStringsAre(ocid("computenetworkblock", "networkblock"))},
 		},
 	}
 }

@@ -42,8 +42,12 @@ func (r *gpuClusterResource) ValidateConfig(ctx context.Context, req resource.Va
 	}
 }
 
-// checkPlacement refuses attributes that belong to another interconnect.
+// checkPlacement refuses attributes that belong to another interconnect, or to one that is not set.
 func (m *gpuClusterModel) checkPlacement(diags *diag.Diagnostics) {
+	if !absent(m.NetworkBlockIDs) && m.HPCIslandID.IsNull() {
+		diags.AddAttributeError(path.Root("network_block_ids"), "Network blocks of no HPC island",
+			"network_block_ids needs hpc_island_id: the island that the blocks are in.")
+	}
 	if m.Interconnect.IsUnknown() {
 		return
 	}
@@ -74,7 +78,7 @@ func (m *gpuClusterModel) checkPlacement(diags *diag.Diagnostics) {
 		{"hpc_island_id", m.HPCIslandID},
 		{"network_block_ids", m.NetworkBlockIDs},
 	} {
-		if !a.value.IsNull() {
+		if !absent(a.value) {
 			diags.AddAttributeError(path.Root(a.name), "Placement without an RDMA network of its own", a.name+" "+why)
 		}
 	}

@@ -90,9 +90,10 @@ func wanted(c Cluster, spec Spec, configurationID string) Cluster {
 	return c
 }
 
-// share makes of a compute cluster the one cluster in it that has the token.
+// share makes of a compute cluster the one cluster in it that has the token. How it was placed is none of that
+// one's settings.
 func (c *Cluster) share(token string) {
-	c.Placement.ComputeClusterID = c.ID
+	c.Placement = Placement{AvailabilityDomain: c.Placement.AvailabilityDomain, ComputeClusterID: c.ID}
 	c.ID += "/" + token
 	c.Token = token
 }
