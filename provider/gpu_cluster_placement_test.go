@@ -122,6 +122,28 @@ func TestAccGPUCluster_adoptionRefused(t *testing.T) {
 	}
 }
 
+// How the compute cluster was placed is no setting of a cluster in it: Terraform writes a configuration from an import
+// that the provider takes.
+func TestAccGPUCluster_generatedInComputeCluster(t *testing.T) {
+	s := newScene(t, ocisim.Scenario{})
+	t.Parallel()
+	host := clusterHCL(s.region, "size = 1", `interconnect = "compute_cluster"`, `placement_constraint = "SINGLE_BLOCK"`)
+	_, guest, _ := strings.Cut(clusterHCL(s.region, "size = 1", "compute_cluster_id = "+clusterAddress+".id", `display_name = "guest"`), "resource ")
+	s.Configure(host + "resource " + strings.Replace(guest, `"this"`, `"guest"`, 1))
+	s.Apply()
+	s.ExpectNoChanges()
+	const guestAddress = "ocihpc_gpu_cluster.guest"
+	recorded := s.State(guestAddress)
+	s.Must("state", "rm", guestAddress)
+	s.Configure(host + fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", guestAddress, recorded.Values["id"]))
+	s.Must("plan", "-input=false", "-generate-config-out=generated.tf")
+	s.Apply()
+	s.ExpectNoChanges()
+	if now := s.State(guestAddress); !slices.Equal(nodesOf(now), nodesOf(recorded)) || now.Values["placement_constraint"] != nil {
+		t.Errorf("imported %v, was %v", now.Values, recorded.Values)
+	}
+}
+
 // Clusters that share a compute cluster leave each other alone.
 func TestAccGPUCluster_sharedComputeCluster(t *testing.T) {
 	s := newScene(t, ocisim.Scenario{})
