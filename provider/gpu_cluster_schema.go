@@ -46,7 +46,8 @@ func gpuClusterSchema(ctx context.Context) schema.Schema {
 			"It waits until every node runs, says in OCI's own words why one does not, and gives the addresses of all.\n\n" +
 			"An interrupt or a time-out leaves a cluster that the next apply carries on with; a slow cluster is never destroyed for being slow. " +
 			"Progress is in the log: `TF_LOG_PROVIDER=INFO`.\n\n" +
-			"Where an autoscaler sets the size, leave it alone with `lifecycle { ignore_changes = [size] }`; otherwise a size that was changed elsewhere is set back.",
+			"Where an autoscaler sets the size, leave it alone with `lifecycle { ignore_changes = [size] }`; otherwise a size that was changed elsewhere is set back. " +
+			"Of a compute cluster, OCI keeps no size: it is the number of nodes, so that nodes that are missing are not launched while the size is ignored.",
 		Attributes: attributes,
 	}
 }

@@ -47,6 +47,9 @@ func logProgress(ctx context.Context) func(oci.Progress) {
 // unfinished says why the wait ended early and how to go on.
 func unfinished(ctx context.Context, m *gpuClusterModel, timeout time.Duration, err error) string {
 	next := "OCI goes on with it, and it is recorded: apply again to carry on until it is complete."
+	if m.Interconnect.ValueString() == string(oci.ComputeCluster) { // whose nodes the provider launches one by one
+		next = "What OCI has accepted goes on, and is recorded: apply again to have the rest done."
+	}
 	var roll *oci.RollError
 	if errors.As(err, &roll) {
 		next, err = roll.Account(), roll.Err

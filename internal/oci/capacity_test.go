@@ -58,7 +58,7 @@ func TestCapacityFailureSaysWhy(t *testing.T) {
 				t.Parallel()
 				region := acctest.StartRegion(t, func(c *ocisim.Config) {
 					c.Scenario = test.scenario
-					c.Scenario.EmptyPages = pages != ""
+					c.EmptyPages = pages != ""
 				})
 				s := clusters(t, region, nil)
 				want := spec(2)

@@ -138,8 +138,9 @@ type group interface {
 	find(ctx context.Context, spec Spec) (*Cluster, error)
 	// update makes OCI's record equal to the cluster's size, name, tags and configuration.
 	update(ctx context.Context, c Cluster) error
-	// release takes a node out and terminates it; with replace, another is launched in its place.
-	release(ctx context.Context, c Cluster, nodeID string, replace bool) error
+	// release takes a node out and terminates it; with replace, another is launched in its place. A token makes
+	// the repetition harmless.
+	release(ctx context.Context, c Cluster, nodeID string, replace bool, token string) error
 	terminate(ctx context.Context, id string) error
 	instances(ctx context.Context, c Cluster, page *string) ([]core.InstanceSummary, *string, error)
 }

@@ -90,8 +90,8 @@ func (g clusterNetworks) update(ctx context.Context, c Cluster) error {
 	return err
 }
 
-func (g clusterNetworks) release(ctx context.Context, c Cluster, nodeID string, replace bool) error {
-	return releaseFromPool(ctx, g.Clients, c.PoolID, nodeID, replace)
+func (g clusterNetworks) release(ctx context.Context, c Cluster, nodeID string, replace bool, token string) error {
+	return releaseFromPool(ctx, g.Clients, c.PoolID, nodeID, replace, token)
 }
 
 func (g clusterNetworks) terminate(ctx context.Context, id string) error {

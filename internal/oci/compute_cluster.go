@@ -247,7 +247,7 @@ func (g computeClusters) update(ctx context.Context, c Cluster) error {
 }
 
 // release terminates a node. Another takes its place when the operation finds that one is missing.
-func (g computeClusters) release(ctx context.Context, _ Cluster, nodeID string, _ bool) error {
+func (g computeClusters) release(ctx context.Context, _ Cluster, nodeID string, _ bool, _ string) error {
 	_, err := change(ctx, g.Clients, g.Compute.TerminateInstance, core.TerminateInstanceRequest{InstanceId: &nodeID})
 	if KindOf(err) == NotFound {
 		return nil
@@ -278,7 +278,7 @@ func (g computeClusters) terminate(ctx context.Context, id string) error {
 		}
 		left++
 	}
-	err = each(live, func(node string) error { return g.release(ctx, c, node, false) })
+	err = each(live, func(node string) error { return g.release(ctx, c, node, false, "") })
 	switch {
 	case err != nil && KindOf(err) != Conflict:
 		return err

@@ -118,6 +118,29 @@ func TestUnreadableAnswerLosesNoCluster(t *testing.T) {
 	}
 }
 
+// All answers to the first try of a detachment get lost: the second finds that it is done.
+func TestLostAnswersToADetachment(t *testing.T) {
+	t.Parallel()
+	region := acctest.StartRegion(t, nil)
+	var detachments atomic.Int64
+	s := clusters(t, region, func(next common.HTTPRequestDispatcher) common.HTTPRequestDispatcher {
+		return dispatch(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/actions/detachInstance") && detachments.Add(1) <= 8 {
+				return lost(r, next)
+			}
+			return next.Do(r)
+		})
+	})
+	want := spec(2)
+	c := create(t, s, want)
+	chosen := ids(t, s, c)[:1]
+	want.Size = 1
+	expectNodes(t, s, update(t, s, c, oci.Change{Want: want, Remove: chosen}), 1)
+	if detachments.Load() <= 8 {
+		t.Errorf("%d detachments", detachments.Load())
+	}
+}
+
 // The answer to an update gets lost, and OCI refuses its repetition while it works on it, in a tenancy whose
 // resources have tags of others.
 func TestLostAnswerToAnUpdate(t *testing.T) {
@@ -128,7 +151,7 @@ func TestLostAnswerToAnUpdate(t *testing.T) {
 			var gate acctest.Gate
 			region := acctest.StartRegion(t, func(c *ocisim.Config) {
 				c.Hosts = &gate
-				c.Scenario.TagDefaults = map[string]map[string]string{"Oracle-Tags": {"CreatedBy": "default/me"}}
+				c.TagDefaults = map[string]map[string]string{"Oracle-Tags": {"CreatedBy": "default/me"}}
 			})
 			var updates atomic.Int64
 			s := clusters(t, region, func(next common.HTTPRequestDispatcher) common.HTTPRequestDispatcher {

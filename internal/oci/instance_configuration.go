@@ -42,18 +42,18 @@ func (s *Clusters) createConfiguration(ctx context.Context, spec Spec) (string, 
 	if err != nil {
 		return "", err
 	}
-	return s.storeConfiguration(ctx, spec, details)
+	return s.storeConfiguration(ctx, spec, core.ComputeInstanceDetails{LaunchDetails: details})
 }
 
-// storeConfiguration makes an instance configuration for the spec's cluster from launch details.
-func (s *Clusters) storeConfiguration(ctx context.Context, spec Spec, details *core.InstanceConfigurationLaunchInstanceDetails) (string, error) {
+// storeConfiguration makes an instance configuration for the spec's cluster.
+func (s *Clusters) storeConfiguration(ctx context.Context, spec Spec, instance core.ComputeInstanceDetails) (string, error) {
 	response, err := change(ctx, s.Clients, s.ComputeManagement.CreateInstanceConfiguration, core.CreateInstanceConfigurationRequest{
 		CreateInstanceConfiguration: core.CreateInstanceConfigurationDetails{
 			CompartmentId:   &spec.CompartmentID,
 			DisplayName:     &spec.DisplayName,
 			FreeformTags:    spec.tagged(),
 			DefinedTags:     spec.DefinedTags,
-			InstanceDetails: core.ComputeInstanceDetails{LaunchDetails: details},
+			InstanceDetails: instance,
 		},
 		OpcRetryToken: common.String(uuid.NewString()),
 	})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/google/uuid"
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
 )
@@ -72,19 +71,19 @@ func (g instancePools) update(ctx context.Context, c Cluster) error {
 	return err
 }
 
-func (g instancePools) release(ctx context.Context, c Cluster, nodeID string, replace bool) error {
-	return releaseFromPool(ctx, g.Clients, c.PoolID, nodeID, replace)
+func (g instancePools) release(ctx context.Context, c Cluster, nodeID string, replace bool, token string) error {
+	return releaseFromPool(ctx, g.Clients, c.PoolID, nodeID, replace, token)
 }
 
 // releaseFromPool detaches a node from a pool on its own or of a cluster network. Without a replacement
 // the pool becomes smaller by one.
-func releaseFromPool(ctx context.Context, clients *Clients, poolID, nodeID string, replace bool) error {
+func releaseFromPool(ctx context.Context, clients *Clients, poolID, nodeID string, replace bool, token string) error {
 	_, err := change(ctx, clients, clients.ComputeManagement.DetachInstancePoolInstance, core.DetachInstancePoolInstanceRequest{
 		InstancePoolId: &poolID,
 		DetachInstancePoolInstanceDetails: core.DetachInstancePoolInstanceDetails{
 			InstanceId: &nodeID, IsDecrementSize: common.Bool(!replace), IsAutoTerminate: common.Bool(true),
 		},
-		OpcRetryToken: common.String(uuid.NewString()),
+		OpcRetryToken: &token,
 	})
 	return err
 }

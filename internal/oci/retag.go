@@ -51,7 +51,8 @@ func (s *Clusters) tagInstance(ctx context.Context, id string, has, tags Tags) e
 // of the nodes to come cannot be changed in place. One that was made elsewhere without launch details
 // stays as it is.
 func (s *Clusters) retagConfiguration(ctx context.Context, c Cluster, change Change) (string, error) {
-	details, err := s.detailsOf(ctx, c.ConfigurationID)
+	instance, err := s.instanceOf(ctx, c.ConfigurationID)
+	details := instance.LaunchDetails
 	if err != nil || details == nil {
 		return c.ConfigurationID, err
 	}
@@ -62,5 +63,5 @@ func (s *Clusters) retagConfiguration(ctx context.Context, c Cluster, change Cha
 		tags.Freeform[LaunchTag] = c.LaunchDigest()
 	}
 	details.FreeformTags, details.DefinedTags = tags.Freeform, tags.Defined
-	return s.storeConfiguration(ctx, want, details)
+	return s.storeConfiguration(ctx, want, instance)
 }

@@ -4,9 +4,14 @@ package oci_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
 
 	"github.com/ocihpc/terraform-provider-ocihpc/internal/acctest"
@@ -111,6 +116,39 @@ func TestTagsOfAPoolMadeElsewhere(t *testing.T) {
 	details, ok := response.InstanceDetails.(core.ComputeInstanceDetails)
 	if !ok || *details.LaunchDetails.IsPvEncryptionInTransitEnabled != true || details.LaunchDetails.FreeformTags["stage"] != "prod" {
 		t.Errorf("launched by %+v", details.LaunchDetails)
+	}
+}
+
+// Volumes that a configuration of others has are in the one that takes its place.
+func TestTagsKeepVolumes(t *testing.T) {
+	t.Parallel()
+	const volumes = `"blockVolumes":[{"volumeId":"ocid1.volume.oc1..x"}]` // which the region itself does not simulate
+	var kept atomic.Bool
+	region := acctest.StartRegion(t, nil)
+	s := clusters(t, region, func(next common.HTTPRequestDispatcher) common.HTTPRequestDispatcher {
+		return dispatch(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/instanceConfigurations") {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return nil, err
+				}
+				kept.Store(strings.Contains(string(body), "ocid1.volume.oc1..x"))
+				return fault(http.StatusBadRequest, "InvalidParameter")(r, next)
+			}
+			response, err := next.Do(r)
+			if err == nil && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/instanceConfigurations/") {
+				var body []byte
+				body, err = io.ReadAll(response.Body)
+				response.Body = io.NopCloser(strings.NewReader(strings.Replace(string(body), `"blockVolumes":null`, volumes, 1)))
+			}
+			return response, err
+		})
+	})
+	c := madeElsewhere(t, clusters(t, region, nil))
+	want := c.Spec
+	want.FreeformTags = map[string]string{"stage": "prod"}
+	if _, err := s.Update(t.Context(), c.ID, oci.Change{Want: want}); err == nil || !kept.Load() {
+		t.Errorf("kept: %v; %v", kept.Load(), err)
 	}
 }
 

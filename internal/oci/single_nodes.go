@@ -89,7 +89,7 @@ func (o *Operation) shrink(ctx context.Context, nodes []core.Instance, surplus i
 	g := computeClusters{o.clusters.Clients}
 	var lock sync.Mutex
 	return each(nodes[:surplus], func(i core.Instance) error {
-		if err := g.release(ctx, o.cluster, value(i.Id), false); err != nil {
+		if err := g.release(ctx, o.cluster, value(i.Id), false, ""); err != nil {
 			return fmt.Errorf("terminate the node %s: %w", value(i.DisplayName), err)
 		}
 		lock.Lock()

@@ -43,15 +43,19 @@ func stale(nodes []Node) []Node {
 // detailsOf gives the launch details of a configuration; nil where somebody deleted it, or made it from
 // options that have no one launch.
 func (s *Clusters) detailsOf(ctx context.Context, configurationID string) (*core.InstanceConfigurationLaunchInstanceDetails, error) {
+	instance, err := s.instanceOf(ctx, configurationID)
+	return instance.LaunchDetails, err
+}
+
+// instanceOf gives all that a configuration says of an instance, volumes and further VNICs included; nothing where
+// somebody deleted it, or made it from options.
+func (s *Clusters) instanceOf(ctx context.Context, configurationID string) (core.ComputeInstanceDetails, error) {
 	configuration, err := s.configuration(ctx, configurationID)
 	if configuration == nil {
-		return nil, err
+		return core.ComputeInstanceDetails{}, err
 	}
-	instance, ok := configuration.InstanceDetails.(core.ComputeInstanceDetails)
-	if !ok {
-		return nil, nil
-	}
-	return instance.LaunchDetails, nil
+	instance, _ := configuration.InstanceDetails.(core.ComputeInstanceDetails)
+	return instance, nil
 }
 
 // inCompartment gives the instances of a cluster's compartment and availability domain by OCID, with their

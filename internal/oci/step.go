@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/google/uuid"
 )
 
 // maxReleases is how many nodes are taken out at a time: OCI launches replacements in batches of about
@@ -115,8 +117,9 @@ func (o *Operation) release(ctx context.Context, now Cluster, nodes []Node, repl
 
 // release takes one node out. The first one may have to wait until OCI is ready for it.
 func (s *Clusters) release(ctx context.Context, c Cluster, nodeID string, replace, first bool) error {
+	token := uuid.NewString() // of all repetitions, for the answer to the first may be lost
 	err := s.Waiter.Until(ctx, func(ctx context.Context) (bool, error) {
-		err := s.group(c.Interconnect).release(ctx, c, nodeID, replace)
+		err := s.group(c.Interconnect).release(ctx, c, nodeID, replace, token)
 		if first && busy(err) {
 			return false, nil
 		}

@@ -141,8 +141,8 @@ func (s *Server) spellTags(body []byte) ([]byte, error) {
 	var v any
 	numbers := json.NewDecoder(bytes.NewReader(body))
 	numbers.UseNumber()
-	if numbers.Decode(&v) != nil {
-		return body, nil // The handler refuses what is no JSON.
+	if err := numbers.Decode(&v); err != nil {
+		return body, nil //nolint:nilerr // The handler refuses what is no JSON.
 	}
 	if err := s.spellTagsOf(v); err != nil {
 		return nil, err
