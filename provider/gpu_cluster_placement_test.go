@@ -122,9 +122,9 @@ func TestAccGPUCluster_adoptionRefused(t *testing.T) {
 	}
 }
 
-// How the compute cluster was placed is no setting of a cluster in it: Terraform writes a configuration from an import
-// that the provider takes.
-func TestAccGPUCluster_generatedInComputeCluster(t *testing.T) {
+// How the compute cluster was placed is no setting of a cluster in it: the provider would refuse a configuration with
+// what it has imported itself.
+func TestAccGPUCluster_importFromComputeCluster(t *testing.T) {
 	s := newScene(t, ocisim.Scenario{})
 	t.Parallel()
 	host := clusterHCL(s.region, "size = 1", `interconnect = "compute_cluster"`, `placement_constraint = "SINGLE_BLOCK"`)
@@ -135,9 +135,8 @@ func TestAccGPUCluster_generatedInComputeCluster(t *testing.T) {
 	const guestAddress = "ocihpc_gpu_cluster.guest"
 	recorded := s.State(guestAddress)
 	s.Must("state", "rm", guestAddress)
-	s.Configure(host + fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", guestAddress, recorded.Values["id"]))
-	s.Must("plan", "-input=false", "-generate-config-out=generated.tf")
-	s.Apply()
+	id, _ := recorded.Values["id"].(string)
+	s.Must("import", "-input=false", guestAddress, id)
 	s.ExpectNoChanges()
 	if now := s.State(guestAddress); !slices.Equal(nodesOf(now), nodesOf(recorded)) || now.Values["placement_constraint"] != nil {
 		t.Errorf("imported %v, was %v", now.Values, recorded.Values)
