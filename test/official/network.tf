@@ -302,6 +302,7 @@ data "oci_core_vcn" "this" {
 data "oci_core_subnets" "this" {
   compartment_id = var.compartment_id
   vcn_id         = oci_core_subnet.public.vcn_id
+  depends_on     = [oci_core_subnet.private, oci_core_subnet.bare]
 }
 data "oci_core_subnet" "this" {
   subnet_id = oci_core_subnet.public.id
@@ -343,6 +344,7 @@ data "oci_core_network_security_group" "this" {
 data "oci_core_network_security_group_security_rules" "this" {
   network_security_group_id = oci_core_network_security_group_security_rule.ssh.network_security_group_id
   direction                 = "INGRESS"
+  depends_on                = [oci_core_network_security_group_security_rule.within, oci_core_network_security_group_security_rule.ping]
 }
 data "oci_core_network_security_group_vnics" "this" {
   network_security_group_id = oci_core_network_security_group.gpu.id
